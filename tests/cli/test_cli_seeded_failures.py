@@ -70,7 +70,10 @@ def call(use):
 def opened(messages, attempt=0, **more):
     body = {"model": "m", "max_tokens": 900, "messages": messages, **more}
     if PLAN:
-        body["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in OFFERED]
+        body["tools"] = [
+            {"name": name, "description": TOOLS[name].__doc__ or name, "input_schema": {"type": "object"}}
+            for name in OFFERED
+        ]
     headers = {"content-type": "application/json", "x-stainless-retry-count": str(attempt)}
     url = os.environ["MODEL_URL"] + "/v1/messages"
     return urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers))
@@ -162,13 +165,13 @@ def desk(tmp_path: Path, provider: Provider) -> Desk:
     return Desk(tmp_path, provider)
 
 
-BEFORE = [[["weigh", {"item": f"crate-{number}"}]] for number in range(10)]
+BEFORE = [[["track", {"order": number}]] for number in range(10)]
 """Ten turns without a fault, so that the failing one is far from the first screen."""
 
 CASES: dict[str, tuple[str, Any, str, list[str]]] = {
     "a weight in another unit": (
         "unit", [[["weigh", {"item": "crate-7"}]]], "plan",
-        ['▸ weigh(item="crate-7")', "◂ 882 lb"],
+        ['! weigh(item="crate-7") returned 882 lb; the tool is described to return kg'],
     ),
     "a swallowed exception": (
         "swallowed", [*BEFORE, [["order", {"number": 7}]], *BEFORE[:2]], "plan",
@@ -177,7 +180,7 @@ CASES: dict[str, tuple[str, Any, str, list[str]]] = {
     ),
     "a summary without a fact": (
         "compacted", [], "text",
-        ["turn 5 leaves out 4 messages of the prompt before it: I cannot eat peanuts."],
+        ["turn 5 leaves out 4 messages of the prompt before it: I cannot eat peanuts"],
     ),
     "the wrong tool": (
         "wrong", [[["cancel", {"order": 7}]]], "plan",
@@ -185,7 +188,8 @@ CASES: dict[str, tuple[str, Any, str, list[str]]] = {
     ),
     "an overloaded model": (
         "overloaded", [], "status-529",
-        ["✗ error RuntimeError: the model failed: scripted overloaded_error", "✗ attempt 4 overloaded_error"],
+        ["✗ error RuntimeError: the model failed: scripted overloaded_error",
+         "✗ 4 attempts of a model call failed, the last with overloaded_error"],
     ),
     "a loop to the limit": (
         "loop", [[["poll", {"job": "j-9"}]]] * 20, "plan",
@@ -202,7 +206,8 @@ CASES: dict[str, tuple[str, Any, str, list[str]]] = {
     ),
     "a kill in a stream": (
         "killed", [], "long-60,drip-5",
-        ["✗ killed died while waiting for the model", "bytes had come the tide came in slowly"],
+        ["✗ killed died while waiting for the model", "✗ the model call has no answer",
+         "bytes had come the tide came in slowly"],
     ),
     "a cancelled stream": (
         "cancelled", [], "long-60,drip-5",
@@ -210,7 +215,7 @@ CASES: dict[str, tuple[str, Any, str, list[str]]] = {
     ),
     "a stream that nobody ends": (
         "abandoned", [], "long-60,drip-5",
-        ["✗ the answer had not ended", "bytes had come the tide came in slowly"],
+        ["✗ the model call has no answer", "bytes had come the tide came in slowly"],
     ),
     "a tool's KeyError": (
         "keyerror", [*BEFORE, [["column", {"name": "beta"}]]], "plan",
@@ -252,7 +257,7 @@ def test_turns_that_repeat_each_other_are_folded_up_to_one_with_another_result(d
 def test_results_that_were_swapped_again_and_again_are_not_folded(desk: Desk) -> None:
     desk.record("swapped", BOTH * 4)
     assert "×" not in "".join(line[:2] for line in desk.lines())
-    assert '"120 EUR" × 4' in desk.screen()  # as a remark they are one line each
+    assert '"120 EUR" × 4' in desk.screen()  # as a suspect they are one line each
 
 
 @pytest.mark.parametrize("tools", ["", "off"])
@@ -265,11 +270,13 @@ def test_the_last_line_of_an_error_is_shown_whatever_is_left_out_before_it(tools
         assert "5 ✗ KeyError: 'beta'" in lines
 
 
-def test_remarks_are_in_the_json_of_a_run_with_their_count(desk: Desk) -> None:
-    desk.record("swallowed", [[["order", {"number": 7}]]] * 3)
-    (remark,) = json.loads(desk.lines("--json")[0])["remarks"]
-    assert (remark["event"], remark["times"]) == ("5", 3)
-    assert remark["text"].startswith("order(number=7): ConnectionError: could not connect")
+def test_suspects_are_in_the_json_of_a_run_with_their_count(desk: Desk) -> None:
+    desk.record("swallowed", [[["order", {"number": 7}]]] * 2)
+    (suspect,) = json.loads(desk.lines("--json")[0])["suspects"]
+    assert (suspect["kind"], suspect["address"], suspect["times"]) == ("hidden error", "5", 2)
+    assert suspect["evidence"].startswith("order(number=7): ConnectionError: could not connect")
+    assert [json.loads(line) for line in desk.lines("--suspects", "--json")] == [suspect]
+    assert "5 0.85 hidden error: order(number=7): ConnectionError" in desk.screen("--suspects")
 
 
 SERVER = """

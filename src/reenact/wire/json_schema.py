@@ -8,7 +8,8 @@ not checked. Pure; neither an odd schema nor an odd value raises.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import ge, gt, le, lt
 from typing import Any
 
 from .json_values import as_json, mapping
@@ -28,7 +29,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
 def violations(value: Any, schema: Any) -> list[str]:
     """Return what is wrong with a value, in the order of its parts; empty if it fits the schema.
 
-    >>> violations({"n": "3"}, {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n", "q"]})
+    >>> number = {"n": {"type": "integer"}}
+    >>> violations({"n": "3"}, {"type": "object", "properties": number, "required": ["n", "q"]})
     ['q is missing', 'n is "3", not of type integer']
     """
     return list(_check(value, mapping(schema), mapping(schema), "", _MAX_DEPTH))
@@ -54,7 +56,8 @@ def _check(value: Any, schema: dict[str, Any], root: dict[str, Any], path: str, 
     if isinstance(value, list) and isinstance(items, dict):
         for number, each in enumerate(value[:1000]):
             yield from _check(each, items, root, f"{path}[{number}]", depth - 1)
-    for each in schema.get("allOf") if isinstance(schema.get("allOf"), list) else ():
+    every = schema.get("allOf")
+    for each in every if isinstance(every, list) else ():
         yield from _check(value, mapping(each), root, path, depth - 1)
     for name in ("anyOf", "oneOf"):
         choices = schema.get(name)
@@ -85,14 +88,9 @@ def _properties(
 
 def _bounds(value: Any, schema: dict[str, Any], path: str) -> Iterator[str]:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        for name, is_wrong, words in (
-            ("minimum", lambda least: value < least, "less than"),
-            ("maximum", lambda most: value > most, "more than"),
-            ("exclusiveMinimum", lambda least: value <= least, "not more than"),
-            ("exclusiveMaximum", lambda most: value >= most, "not less than"),
-        ):
+        for name, words, is_wrong in _LIMITS:
             bound = schema.get(name)
-            if isinstance(bound, int | float) and not isinstance(bound, bool) and is_wrong(bound):
+            if isinstance(bound, int | float) and not isinstance(bound, bool) and is_wrong(value, bound):
                 yield f"{path} is {value}, {words} {bound}"
     size = len(value) if isinstance(value, str | list) else None
     least, most = ("minLength", "maxLength") if isinstance(value, str) else ("minItems", "maxItems")
@@ -106,6 +104,12 @@ def _bounds(value: Any, schema: dict[str, Any], path: str) -> Iterator[str]:
         yield f"{path} is {_short(value)}, not of the format {form}"
 
 
+_LIMITS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
+    ("minimum", "less than", lt),
+    ("maximum", "more than", gt),
+    ("exclusiveMinimum", "not more than", le),
+    ("exclusiveMaximum", "not less than", ge),
+)
 _FORMATS = {
     "date": re.compile(r"\d{4}-\d\d-\d\d\Z"),
     "date-time": re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d"),

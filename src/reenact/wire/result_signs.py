@@ -1,7 +1,7 @@
 """What a tool's result says of itself: that it failed, that it is empty, that it is not all.
 
-Tools report a failure in many ways: as a text that begins like an error, as an object with ``error`` in it, as a
-status. Only the beginning of a text is looked at: pages and files that speak of errors are fine results.
+Tools report a failure in many ways: as a text that begins like an error, as an object with ``error`` in it,
+as a status. Only the beginning of a text is looked at: pages and files that speak of errors are fine results.
 Pure functions; none raises for an odd value.
 """
 
@@ -41,8 +41,8 @@ _EXIT = re.compile(
 )
 _TRACEBACK = "Traceback (most recent call last)"
 _FAILED_WORDS = frozenset(
-    "error errors failed failure fail denied rejected refused timeout timed_out unavailable not_found exception "
-    "declined aborted invalid unauthorized forbidden".split()
+    "error errors failed failure fail denied rejected refused timeout timed_out unavailable "
+    "not_found exception declined aborted invalid unauthorized forbidden".split()
 )
 _STATES = ("status", "state", "result", "outcome", "code", "type")
 _NOTHING = re.compile(
@@ -52,8 +52,9 @@ _NOTHING = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _REST = re.compile(
-    r"\[?(?:output |result |response |text )?(?:was )?truncated\b|\bshowing (?:only )?(?:the )?(?:first|rows? 1|1)\b.{0,20}\bof\b"
-    r"|\bpage 1 (?:of|/) ?(?:[2-9]|\d\d)|\b\d[\d,]* more (?:rows|results|items|lines|entries|records)\b|\bhas_more\W+true",
+    r"\[?(?:output |result |response |text )?(?:was )?truncated\b|\bshowing (?:only )?(?:the )?(?:first|"
+    r"rows? 1|1)\b.{0,20}\bof\b|\bpage 1 (?:of|/) ?(?:[2-9]|\d\d)|\b\d[\d,]* more (?:rows|results|items|"
+    r"lines|entries|records)\b|\bhas_more\W+true",
     re.IGNORECASE,
 )
 _MORE = frozenset(
@@ -71,6 +72,7 @@ _NEXT = frozenset(
         "NextToken",
     )
 )
+_PAGES = ("pages", "total_pages", "totalPages", "page_count", "pageCount", "last_page")
 _TOTALS = ("total", "total_count", "totalCount", "total_results", "totalResults", "num_found", "numFound")
 
 
@@ -176,6 +178,9 @@ def rest_of(value: Any) -> str | None:
     for name, each in item.items():
         if (name in _MORE and each is True) or (name in _NEXT and each not in (None, "", False)):
             return f"{name}: {as_json(each)}"
+    page, pages = item.get("page"), next((item[name] for name in _PAGES if name in item), None)
+    if isinstance(page, int) and isinstance(pages, int) and page < pages:
+        return f"page {page} of {pages}"
     total = next((item[name] for name in _TOTALS if isinstance(item.get(name), int)), None)
     sizes = [len(each) for each in item.values() if isinstance(each, list)]
     name = next((name for name in _TOTALS if name in item), "")

@@ -7,6 +7,7 @@ import os
 import time
 from typing import Any
 
+from ...debugger.suspects.marks import Mark, marks_of
 from ...errors import TraceFileError
 from ...recording.listing import RunRow, head_and_tail, list_runs
 from ...recording.run_addresses import default_folder
@@ -14,12 +15,14 @@ from ...stats.run_filters import DEEP, Filter, parse_filter
 from ...tracefile.events.text import age, clean, compact, count, cut, plain, short_json
 from ...wire.json_values import as_text
 from .. import run_argument
-from ..output import Cell, Output
+from ..output import Cell, Output, Progress
 
 DESCRIPTION = """\
 List the runs in a folder, newest first, with their status, turns, steps, tokens and errors, their model, and
 what they were started with, or the error they ended with. Replays and forks stand below the run they are
-made from. Reads only the two ends of each file. Files that are not traces are listed with the reason."""
+made from. Reads only the two ends of each file. Files that are not traces are listed with the reason.
+! marks a run with a suspect (see `reenact show`), among the small runs on the first screen; --suspects reads
+all runs whole for that."""
 EXAMPLES = """\
   reenact ls                                   the runs in $REENACT_DIR or ./.reenact
   reenact ls runs/ --failed --limit 5          the five newest that failed
@@ -34,6 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="*", metavar="FOLDER", help="folders or files of runs")
     run_argument.add_filters(parser, "name, status, id, path", "runs")
     parser.add_argument("--all", action="store_true", help="list also all replays and forks of a run")
+    parser.add_argument(
+        "--suspects", action="store_true", help="read all runs whole to mark those with a suspect"
+    )
     run_argument.add_json(parser, "print one JSON object per run")
 
 
@@ -46,11 +52,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
     rows.sort(key=lambda row: row.started or 0.0, reverse=True)
     chosen = [row for row in rows if (row.failed or not args.failed) and all(f.holds(row) for f in filters)]
     chosen = chosen[: args.limit]
+    progress = Progress(out)
+    marks = marks_of(chosen, progress.show if args.suspects else None)
+    progress.close()
     if args.json:
         for row in chosen:
-            out.json_line(as_dict(row))
+            out.json_line(as_dict(row) | {"suspects": _mark_dict(marks.get(id(row)))})
     elif chosen:
-        _table(chosen, out, most=len(chosen) if args.all else _MOST_COPIES)
+        _table(chosen, out, marks, most=len(chosen) if args.all else _MOST_COPIES)
     if not chosen:
         _report_nothing_found(places_named, rows, filters, out)
     damaged = sum(1 for row in chosen if row.findings)
@@ -62,7 +71,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def show_rows(path: str, out: Output) -> None:
     """Write the table for one file; the demo uses it too."""
-    _table(head_and_tail(path), out)
+    _table(head_and_tail(path), out, {})
 
 
 def _rows(place: str, *, must_exist: bool) -> list[RunRow]:
@@ -119,13 +128,17 @@ _MOST_COPIES = 3
 """Replays and forks of one run that are listed, the newest."""
 
 
-def _table(rows: list[RunRow], out: Output, *, most: int = _MOST_COPIES) -> None:
+def _mark_dict(mark: Mark | None) -> dict[str, Any] | None:
+    return None if mark is None else {"shown": mark.number, "first": mark.first or None}
+
+
+def _table(rows: list[RunRow], out: Output, marks: dict[int, Mark], *, most: int = _MOST_COPIES) -> None:
     now = time.time()
     head = ["status", "name", ">turns", ">steps", ">tokens", ">errors", ">age", "id", "model", "input"]
     cells: list[list[Cell]] = []
     for row, copies in _with_copies(rows):
-        cells.append(_cells(row, now, out))
-        cells += [_cells(each, now, out, below=True) for each in copies[:most]]
+        cells.append(_cells(row, now, out, marks.get(id(row))))
+        cells += [_cells(each, now, out, marks.get(id(each)), below=True) for each in copies[:most]]
         if len(copies) > most:
             left_out = f"… {len(copies) - most:,} more made from it; --all lists them"
             cells.append([("", ""), (left_out, "dim")])
@@ -146,7 +159,7 @@ def _with_copies(rows: list[RunRow]) -> list[tuple[RunRow, list[RunRow]]]:
     return list(found.values())
 
 
-def _cells(row: RunRow, now: float, out: Output, *, below: bool = False) -> list[Cell]:
+def _cells(row: RunRow, now: float, out: Output, mark: Mark | None, *, below: bool = False) -> list[Cell]:
     damage = " !" if row.findings else ""
     status = (plain(row.status, 20) + damage, STYLES.get(row.status, "yellow"))
     name = cut(plain(row.name, 60), max(out.width // 3, 16)) or "-"
@@ -163,17 +176,20 @@ def _cells(row: RunRow, now: float, out: Output, *, below: bool = False) -> list
         (age(row.started, now), ""),
         (plain(row.id or "-", 32)[:8], "dim"),
         (plain(row.model or "", 30), "dim"),
-        _what(row),
+        _what(row, mark),
     ]
 
 
-def _what(row: RunRow) -> Cell:
-    """Return what a run was started with; of one that failed also its error."""
+def _what(row: RunRow, mark: Mark | None) -> Cell:
+    """Return what a run was started with; of one that failed also its error, else its first suspect."""
     started_with = plain(_input(row), _WIDE)
-    if row.error is None:
+    if row.error is not None:
+        words, style = f"✗ {plain(row.error, _WIDE)}", "red"
+    elif mark is not None and mark.number:
+        words, style = f"! {plain(mark.first, _WIDE)}", "yellow"
+    else:
         return started_with, "dim"
-    started_with = cut(started_with, _BESIDE)
-    return "  ".join(part for part in (started_with, f"✗ {plain(row.error, _WIDE)}") if part), "red"
+    return "  ".join(part for part in (cut(started_with, _BESIDE), words) if part), style
 
 
 def _input(row: RunRow) -> str:

@@ -6,7 +6,6 @@ import argparse
 import os
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from ...debugger.ending import ending, failed_at, open_calls
 from ...debugger.story import (

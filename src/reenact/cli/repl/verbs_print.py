@@ -7,7 +7,7 @@ from typing import Any
 from ... import schema
 from ...compare.moments import diff_moments
 from ...debugger.expressions import check_path
-from ...debugger.suspects.tool_rules import contradiction
+from ...debugger.suspects.result_rules import contradiction
 from ...errors import UsageError
 from ...recording.calls import Call
 from ...recording.kept_conversations import NOT_SENT

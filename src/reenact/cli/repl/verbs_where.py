@@ -98,7 +98,9 @@ def _suspects(session: Session, argument: str) -> None:
     found = suspects_of(session.stepper.recording)
     rows = [(each.address, f"{each.confidence:.2f}", each.kind, each.evidence) for each in found]
     if rows:
-        session.view.rows((">event", ">confidence", "kind", "evidence"), rows, flexible=3, less=("confidence",))
+        session.view.rows(
+            (">event", ">confidence", "kind", "evidence"), rows, flexible=3, less=("confidence",)
+        )
     else:
         session.view.note("No suspects.")
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...debugger.story import Block, Repeated, in_folds, interval, spent_ms
 from ...debugger.suspects.model_rules import unread
-from ...debugger.suspects.tool_rules import contradiction
+from ...debugger.suspects.result_rules import contradiction
 from ...money.ledger import Ledger
 from ...recording.calls import Call, Turn, tokens_of
 from ...recording.prompt import Delta, Keys, Piece, answer_pieces, opened, prompt_of

@@ -1,1 +1,1 @@
-"""Suspects: what in a run may have made it go wrong, each with a confidence and evidence. Imports as ``debugger``."""
+"""Suspects: what may have made a run go wrong, with confidence and evidence. May import what its room may."""

@@ -1,7 +1,7 @@
 """What stood in a run before a moment: words, numbers and ids that a person, a prompt or a tool brought in.
 
-What the model wrote itself is no source. Values are compared by their words, so that ``mia_li_3668`` stands in
-"Mia Li, 3668": a value counts as unknown only if a part of it stands nowhere.
+What the model wrote itself is no source. Values are compared by their words, so that ``mia_li_3668`` stands
+in "Mia Li, 3668": a value counts as unknown only if a part of it stands nowhere.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ _ID = re.compile(r"[\w.@+/-]*\d[\w.@+/-]*|[\w.+-]+@[\w-]+\.[\w.-]+")
 _MOST_TEXT = 64 << 20
 """Characters that are read of one run; then nothing counts as unknown any more."""
 _MOST_NEAR = 2000
+_STEM = 4
 _STAND_IN = re.compile(r'<redacted:|"\$(?:cut|hash|none|blob)"')
 """Where a value is not in the trace as it was."""
 
@@ -31,17 +32,21 @@ class KnownValues:
         self.is_complete = True
         """False once something was not recorded, or not as it was: then nothing can be called unknown."""
         self._ids: dict[int, dict[str, None]] = {}
+        self._stems: set[str] = set()
         self._size = 0
 
-    def add(self, value: Any) -> None:
-        """Take in a text, or any JSON value."""
+    def add(self, value: Any, *, is_spoken: bool = True) -> None:
+        """Take in a text, or any JSON value; ``is_spoken``: it is part of the conversation."""
         text = as_text(value)
         self._size += len(text)
         if self._size > _MOST_TEXT or _STAND_IN.search(text):
             self.is_complete = False
             return
         lower = text.lower()
-        self.words.update(_WORD.findall(lower))
+        words = _WORD.findall(lower)
+        self.words.update(words)
+        if is_spoken:
+            self._stems.update([word[:_STEM] for word in words])
         for found in _NUMBER.findall(text):
             self.numbers.add(_as_number(found))
             if "," in found:
@@ -55,6 +60,10 @@ class KnownValues:
         """True if all words of a text stood somewhere."""
         return all(word in self.words for word in _WORD.findall(value.lower()))
 
+    def speaks_of(self, verb: str) -> bool:
+        """True if a form of a verb was part of the conversation."""
+        return verb[:_STEM] in self._stems
+
     def has_number(self, value: float) -> bool:
         return value in self.numbers or -value in self.numbers or str(value).removesuffix(".0") in self.words
 
@@ -63,7 +72,7 @@ class KnownValues:
         lower = value.lower()
         for size in (len(lower), len(lower) - 1, len(lower) + 1):
             for known in self._ids.get(size, ()):
-                if known != lower and _is_near(known, lower):
+                if known != lower and lower not in known and known not in lower and _is_near(known, lower):
                     return known
         return None
 
@@ -99,7 +108,8 @@ def _as_number(text: str) -> float:
 
 
 _DATE = re.compile(
-    r"\d{4}-\d\d(?:-\d\d)?(?:[T ][\d:.+Z-]*)?\Z|\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]m)?\Z|\d{1,2}/\d{1,2}/\d{2,4}\Z|[+-]?\d{1,4}(?:\.\d+)?\Z"
+    r"\d{4}-\d\d(?:-\d\d)?(?:[T ][\d:.+Z-]*)?\Z|\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]m)?\Z|"
+    r"\d{1,2}/\d{1,2}/\d{2,4}\Z|[+-]?\d{1,4}(?:\.\d+)?\Z"
 )
 
 
@@ -111,6 +121,8 @@ def is_id(text: str) -> bool:
     """
     if not 4 <= len(text) <= 80 or any(char.isspace() for char in text) or _DATE.match(text):
         return False
+    if text.isalnum() and sum(char.isdigit() for char in text) < 3 and not text[0].isupper():
+        return False  # 19th, 10am, utf8
     return bool(_ID.fullmatch(text)) and not text.startswith(("http://", "https://", "/", "./"))
 
 

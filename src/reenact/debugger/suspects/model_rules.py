@@ -1,4 +1,4 @@
-"""Rules about model calls: answers that were cut, errors and retries, context that was lost, structured outputs."""
+"""Rules about model calls: cut answers, errors and retries, lost context, structured outputs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,22 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ...recording.prompt import Piece, dropped_from, only_continues
+from ...recording.prompt import (
+    Piece,
+    compare,
+    context_of,
+    dropped_from,
+    only_continues,
+    pieces_of,
+    replaced_by,
+)
 from ...tracefile.events.event import Event
 from ...tracefile.events.event_text import error_text
 from ...tracefile.events.text import count, plain
+from ...wire import reading
 from ...wire.json_schema import violations
 from ...wire.json_values import mapping
+from .dropped_facts import dropped_clauses
 from .scene import Scene, Step
 from .suspect import CUT_ANSWER, LOST_CONTEXT, MODEL_ERROR, RETRIES, SCHEMA, Suspect
 
@@ -100,18 +110,37 @@ def lost_context(scene: Scene) -> Iterator[Suspect]:
     ]
     for step in changed[-_MOST_COMPARED:]:  # forwards, since a request builds on the one before
         assert step.turn is not None
-        lost = dropped_from(step.turn, step.block.before, step.block.after, scene.keys)
+        request = step.turn.request
+        lost = dropped_from(step.turn, step.block.before, step.block.after, scene.keys) or _replaced(
+            scene, step
+        )
         if not lost:
             continue
-        named = " · ".join(plain(piece.text, 60) for piece in lost[:4])
-        more = f" · {len(lost) - 4} more" if len(lost) > 4 else ""
-        text = f"turn {step.number} leaves out {count(len(lost), 'message')} of the prompt before it: "
-        confidence = 0.6 if any(_is_users(piece) for piece in lost) else 0.35
-        suspect = scene.suspect(LOST_CONTEXT, confidence, step.turn.request, text + named + more)
-        if found is None or suspect.confidence >= found.confidence:
+        now = "\n".join(map(reading.text, scene.recording.sent_at(request)))
+        conditions, facts = dropped_clauses((piece.text for piece in lost if _is_users(piece)), now)
+        named = " · ".join(
+            plain(text, 60) for text in [*conditions, *facts, *(piece.text for piece in lost)][:4]
+        )
+        text = f"turn {step.number} leaves out {count(len(lost), 'message')} of the prompt before it: {named}"
+        suspect = scene.suspect(LOST_CONTEXT, 0.75 if conditions else 0.6 if facts else 0.25, request, text)
+        if found is None or suspect.confidence > found.confidence:
             found = suspect
     if found is not None:
         yield found
+
+
+def _replaced(scene: Scene, step: Step) -> list[Piece]:
+    """Return what stood in a conversation that another call summarised, and is not in this prompt."""
+    assert step.turn is not None
+    context = context_of(scene.recording, step.turn.request)
+    old = None if context is None else replaced_by(scene.recording, context)
+    before = step.block.before
+    if context is None or old is None or not before or old in [each.event for each in before[0].attempts]:
+        return []
+    messages = scene.recording.sent_at(old)
+    lost = compare(messages, [part.value for part in context.messages], scene.keys).lost
+    pieces = [piece for at in lost for piece in pieces_of(messages[at])]
+    return [piece for piece in pieces if piece.role not in ("assistant", "model")]
 
 
 def _is_users(piece: Piece) -> bool:
@@ -183,4 +212,18 @@ def _mismatch(text: str, schema: dict[str, Any]) -> str | None:
     return next(iter(violations(value, schema)), None) if schema else None
 
 
-RULES = (cut_answers, failed_calls, lost_context, structured_outputs)
+def unreadable_answers(scene: Scene) -> Iterator[Suspect]:
+    """The answer before the program failed to read it."""
+    error, last = scene.ended_with, scene.last
+    kind = ((error.type if error is not None else None) or "").rpartition(".")[2]
+    if error is None or not kind.startswith(_PARSERS) or last is None or last.turn is None:
+        return
+    end = last.turn.response
+    if end is not None and end.error is None and last.text:
+        text = f"the program could not read the answer ({kind}): {plain(last.text, 160)}"
+        yield scene.suspect(SCHEMA, 0.75, end, text)
+
+
+_PARSERS = ("JSONDecodeError", "ValidationError", "OutputParser", "ParserError", "ParseError", "YAMLError")
+
+RULES = (cut_answers, failed_calls, lost_context, structured_outputs, unreadable_answers)

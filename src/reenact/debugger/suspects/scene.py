@@ -1,4 +1,4 @@
-"""A run prepared for the search: its turns in order, what was new in each prompt, each tool call with its outcome.
+"""A run prepared for the search: its turns, what was new in each prompt, each tool call with its outcome.
 
 Read once, and shared by all rules. A prompt is compared with the one before it, so that a run costs what is
 new in it, not every prompt again.
@@ -17,7 +17,7 @@ from ...recording.recording import Recording
 from ...tracefile.events.event import ErrorText, Event
 from ...tracefile.events.event_text import address, error_text
 from ...tracefile.events.text import call_text, plain, short_json
-from ...wire.json_values import mapping, string
+from ...wire.json_values import canonical, mapping, string
 from ...wire.neutral import REASONING, TEXT
 from ...wire.reading import TOOLS, tool_declarations
 from ...wire.result_signs import failure_in, is_empty, rest_of, value_of
@@ -27,16 +27,42 @@ from ..story import Block, Story, call_key
 from .suspect import Suspect
 
 WIDE = 120
+_SOON = 6
+"""Calls of a tool before and after a failed one that are looked at."""
 
 _ADMITS = re.compile(
-    r"\b(?:errors?|fail(?:ed|s|ure|ing)?|unable|unfortunately|sorry|apologi[sz]e|issues?|problems?|unavailable|invalid|"
-    r"exception|missing|incorrect|wrong|discrepancy|not (?:found|able|available|possible|exist|work\w*|permitted|allowed|"
-    r"eligible|valid)|(?:could|can|did|does|do|was|were|is|are|has|have)(?: ?not|n[’']t)|no (?:\w+ ){0,3}(?:results?|"
-    r"match\w*|records?|data|flights?|found|available|options?)|none|nothing|empty|retry|try again|instead|declined|"
-    r"denied|rejected|timed? ?out|truncated|partial|incomplete|only the first|more (?:results|pages|rows))\b",
+    r"\b(?:errors?|fail(?:ed|s|ure|ing)?|unable|unfortunately|sorry|apologi[sz]e|issues?|problems?|"
+    r"unavailable|invalid|exception|missing|incorrect|wrong|discrepancy|not (?:found|able|available|"
+    r"possible|exist|work\w*|permitted|allowed|eligible|valid)|(?:could|can|did|does|do|was|were|is|are|"
+    r"has|have)(?: ?not|n[’']t)|no (?:\w+ ){0,3}(?:results?|match\w*|records?|data|flights?|found|"
+    r"available|options?)|none|nothing|empty|retry|try again|instead|declined|denied|rejected|timed? ?out|"
+    r"truncated|partial|incomplete|only the first|more (?:results|pages|rows))\b",
     re.IGNORECASE,
 )
 """Words with which a model admits that something went wrong."""
+
+
+_WRITES = frozenset(
+    "add apply approve assign book buy cancel charge create debit delete deploy deposit drop "
+    "email insert issue merge notify order pay payment place post publish purchase refund "
+    "register remove reserve schedule send submit transfer withdraw".split()
+)
+"""Words in the name of a tool that changes the world: a second equal call does so again."""
+
+_READS = frozenset(
+    "check count describe fetch find get list load look lookup query read retrieve scan search "
+    "select show view".split()
+)
+
+
+def words_of(tool: str) -> list[str]:
+    """Return the words of a tool's name.
+
+    >>> words_of("getUser_byId")
+    ['get', 'user', 'by', 'id']
+    """
+    spaced = "".join(f" {char}" if char.isupper() else char for char in tool)
+    return [word for word in "".join(c if c.isalnum() else " " for c in spaced).lower().split() if word]
 
 
 class Use:
@@ -46,6 +72,25 @@ class Use:
         self.call = call
         self.step = step
         self.tool = call.tool or "?"
+
+    @cached_property
+    def name_words(self) -> frozenset[str]:
+        return frozenset(words_of(self.tool))
+
+    @property
+    def reads(self) -> bool:
+        """True if its name says that it only looks something up."""
+        return not _READS.isdisjoint(self.name_words)
+
+    @property
+    def writes(self) -> bool:
+        """True if its name says that it changes something."""
+        return not self.reads and not _WRITES.isdisjoint(self.name_words)
+
+    @property
+    def succeeded(self) -> bool:
+        """True if it brought something."""
+        return not self.call.is_open and self.failure is None and not (self.is_empty and self.reads)
 
     @cached_property
     def args(self) -> Any:
@@ -179,9 +224,31 @@ class Scene:
         """True if the run ended with this error."""
         return error is not None and self.ended_with is not None and str(error) in str(self.ended_with)
 
-    def others_after(self, use: Use) -> list[Use]:
-        """Return the later calls of the same tool."""
-        return self.of_tool[use.tool][self._place[id(use)] + 1 :]
+    def others_after(self, use: Use, most: int) -> list[Use]:
+        """Return the next calls of the same tool."""
+        place = self._place[id(use)] + 1
+        return self.of_tool[use.tool][place : place + most]
+
+    def recovers(self, use: Use) -> bool:
+        """True if a later call made up for one that failed: with equal arguments, or soon with other ones.
+
+        Of a tool that is called for one thing after the other, another thing makes up for nothing.
+        """
+        last = self._last_success.get((use.tool, canonical(use.args)))
+        if last is not None and last > self._place[id(use)]:
+            return True
+        uses, place = self.of_tool[use.tool], self._place[id(use)]
+        is_one_of_many = any(each.succeeded for each in uses[max(0, place - _SOON) : place])
+        return not is_one_of_many and any(each.succeeded for each in self.others_after(use, _SOON))
+
+    @cached_property
+    def _last_success(self) -> dict[tuple[str, str], int]:
+        return {
+            (tool, canonical(use.args)): place
+            for tool, uses in self.of_tool.items()
+            for place, use in enumerate(uses)
+            if use.succeeded
+        }
 
     def suspect(self, kind: str, confidence: float, event: Event, evidence: str) -> Suspect:
         where = address(event, self.recording.first_writer)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ...recording.recording import Recording
 from ..story import Story, story_of
-from . import model_rules, tool_rules, value_rules
+from . import model_rules, result_rules, tool_rules, value_rules
 from .scene import Scene
 from .suspect import Suspect
 
-_RULES = (*tool_rules.RULES, *model_rules.RULES, *value_rules.RULES)
+_AGAIN = 0.85
+"""What is left of the confidence in each further suspect of one kind."""
+
+_RULES = (*result_rules.RULES, *tool_rules.RULES, *model_rules.RULES, *value_rules.RULES)
 
 
 def suspects_of(recording: Recording, story: Story | None = None) -> list[Suspect]:
@@ -25,4 +30,16 @@ def suspects_of(recording: Recording, story: Story | None = None) -> list[Suspec
             before = equal.setdefault((each.kind, each.evidence), each)
             if before is not each:
                 equal[each.kind, each.evidence] = replace(before, times=before.times + 1)
-    return sorted(equal.values(), key=lambda each: (-each.confidence, each.event.index or 0))
+    return sorted(_less_each_time(sorted(equal.values(), key=_rank)), key=_rank)
+
+
+def _rank(suspect: Suspect) -> tuple[float, int]:
+    return -suspect.confidence, suspect.event.index or 0
+
+
+def _less_each_time(found: Iterable[Suspect]) -> Iterator[Suspect]:
+    """Yield the suspects; of several of one kind the first counts most, since others often follow from it."""
+    times: Counter[str] = Counter()
+    for each in found:
+        yield replace(each, confidence=round(each.confidence * _AGAIN ** times[each.kind], 2))
+        times[each.kind] += 1

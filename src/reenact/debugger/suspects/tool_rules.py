@@ -1,16 +1,14 @@
-"""Rules about tool calls: another result than the tool's, errors, empty and partial results, equal calls, no answer."""
+"""Rules about how tool calls went: errors, empty and partial results, equal calls, calls without an end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...recording.calls import Call
-from ...tracefile.events.text import call_text, count, plain, short_json
-from ...wire.json_values import as_json, canonical
-from ...wire.results import CONTRADICTED, OTHER_FORM, result_text
+from ...tracefile.events.text import plain, short_json
+from ...wire.json_values import canonical
+from ...wire.results import OTHER_FORM, result_text
 from .scene import WIDE, Scene, Step, Use
 from .suspect import (
-    CHANGED_RESULT,
     EMPTY_RESULT,
     ERROR_AS_RESULT,
     HIDDEN_ERROR,
@@ -25,54 +23,8 @@ from .suspect import (
 _REPEATED = 3
 """Equal calls with equal results in one lane from which they are a suspect."""
 
-_WRITES = frozenset(
-    "add apply approve assign book buy cancel charge create debit delete deploy deposit drop insert issue merge notify "
-    "order pay payment place post publish purchase refund register remove reserve schedule send submit transfer "
-    "withdraw email".split()
-)
-"""Words in the name of a tool that changes the world: a second equal call does so again."""
-
-_READS = frozenset(
-    "check count describe fetch find get list load look lookup query read retrieve scan search select show view".split()
-)
-
-
-def contradiction(call: Call) -> str:
-    """Return in words that the model was sent another result than the tool returned."""
-    sent = "" if call.sent is None else short_json(result_text(call.sent.value), WIDE)
-    returned = short_json(call.result, WIDE)
-    return f"{call_text(call.tool, call.args, WIDE)}: the tool returned {returned}, the model was sent {sent}"
-
-
-def words_of(tool: str) -> list[str]:
-    """Return the words of a tool's name.
-
-    >>> words_of("getUser_byId")
-    ['get', 'user', 'by', 'id']
-    """
-    spaced = "".join(f" {char}" if char.isupper() else char for char in tool)
-    return [word for word in "".join(c if c.isalnum() else " " for c in spaced).lower().split() if word]
-
-
-def changed_results(scene: Scene) -> Iterator[Suspect]:
-    """A result the model was sent that is not the one the tool returned, or only a part of it."""
-    for use in scene.uses:
-        call = use.call
-        if call.sent is None or call.error is not None:
-            continue
-        if call.verdict == CONTRADICTED:
-            yield scene.suspect(CHANGED_RESULT, 0.95, use.at, contradiction(call))
-        elif call.verdict == OTHER_FORM and call.sent.is_certain and call.end is not None:
-            returned = call.result if isinstance(call.result, str) else as_json(call.result)
-            sent = result_text(call.sent.value)
-            if is_cut(returned, sent):
-                words = f"{use.words}: the tool returned {len(returned):,} characters, the model was sent {len(sent):,}"
-                yield scene.suspect(CHANGED_RESULT, 0.6, use.at, words)
-
-
-def is_cut(returned: str, sent: str) -> bool:
-    """True if a good part of a result was not sent."""
-    return len(returned) > 200 and len(sent) < 0.8 * len(returned)
+_MOST_PAGES = 20
+"""Later calls of a tool among which the one that fetches the rest is sought."""
 
 
 def failures(scene: Scene) -> Iterator[Suspect]:
@@ -81,9 +33,7 @@ def failures(scene: Scene) -> Iterator[Suspect]:
         if use.failure is None:
             continue
         error = use.call.error
-        is_recovered = any(
-            other.failure is None and not other.call.is_open for other in scene.others_after(use)
-        )
+        is_recovered = scene.recovers(use)
         words = f"{use.words}: {plain(use.failure, 300)}"
         if error is not None and use.call.verdict == OTHER_FORM:
             words += f"; the model was sent {use.sent}"
@@ -110,9 +60,9 @@ def _ignored(use: Use, scene: Scene, is_recovered: bool) -> float:
 def empty_results(scene: Scene) -> Iterator[Suspect]:
     """A search or a reading that found nothing, and a model that goes on as if it had."""
     for use in scene.uses:
-        if not use.is_empty or use.failure is not None or _READS.isdisjoint(words_of(use.tool)):
+        if not use.is_empty or use.failure is not None or not use.reads:
             continue
-        found_later = any(not other.is_empty and other.failure is None for other in scene.others_after(use))
+        found_later = scene.recovers(use)
         after = use.step.next
         is_fine = after is not None and not after.admits and not after.uses and bool(after.text)
         confidence = 0.2 if found_later else 0.7 if is_fine else 0.3
@@ -125,7 +75,7 @@ def partial_results(scene: Scene) -> Iterator[Suspect]:
     for use in scene.uses:
         if use.rest is None:
             continue
-        fetched = any(_is_further(use, other) for other in scene.others_after(use))
+        fetched = any(_is_further(use, other) for other in scene.others_after(use, _MOST_PAGES))
         after = use.step.next
         admits = after is not None and after.admits
         confidence = 0.15 if fetched else 0.35 if admits or after is None else 0.6
@@ -150,10 +100,7 @@ def repeated_calls(scene: Scene) -> Iterator[Suspect]:
             groups.setdefault(use.key, []).append(use)
         yield from _same_result(scene, uses, groups)
         done = [use for use in uses if use.failure is None and not use.call.is_open]
-        is_write = not _WRITES.isdisjoint(words_of(uses[0].tool)) and _READS.isdisjoint(
-            words_of(uses[0].tool)
-        )
-        if len(done) > 1 and is_write:
+        if len(done) > 1 and done[0].writes:
             words = f"{done[0].words} was called {len(done)} times and changed something each time"
             yield scene.suspect(REPEATED_CALL, 0.7, done[1].call.event, words)
 
@@ -170,7 +117,7 @@ def _same_result(scene: Scene, uses: list[Use], groups: dict[object, list[Use]])
         result = result_text(first.call.result) if first.call.derived else first.call.result
         times = f"{first.words} × {len(same)}, each time {short_json(result, WIDE)}"
         confidence = 0.25 if changed_at_last else 0.8 if len(same) > _REPEATED else 0.5
-        yield scene.suspect(REPEATED_CALL, confidence, first.call.event, times)
+        yield scene.suspect(REPEATED_CALL, confidence, same[1].call.event, times)
 
 
 def unanswered(scene: Scene) -> Iterator[Suspect]:
@@ -196,4 +143,4 @@ def _open_tool(scene: Scene, step: Step, use: Use) -> Iterator[Suspect]:
         yield scene.suspect(NO_ANSWER, 0.85, use.call.event, f"{use.words} has no result: it had not ended")
 
 
-RULES = (changed_results, failures, empty_results, partial_results, repeated_calls, unanswered)
+RULES = (failures, empty_results, partial_results, repeated_calls, unanswered)

@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 from ...wire.json_values import mapping, string
 
 _UNITS = {
-    "mass": "kg:kgs,kilo,kilos,kilogram,kilograms g:gram,grams mg lb:lbs,pound,pounds oz:ounce,ounces t:ton,tons,tonne,tonnes",
-    "length": "km:kms,kilometer,kilometers,kilometre,kilometres m:meter,meters,metre,metres cm mm mi:mile,miles "
-    "ft:foot,feet in:inch,inches yd:yard,yards",
+    "mass": "kg:kgs,kilo,kilos,kilogram,kilograms g:gram,grams mg lb:lbs,pound,pounds oz:ounce,ounces "
+    "t:ton,tons,tonne,tonnes",
+    "length": "km:kms,kilometer,kilometers,kilometre,kilometres m:meter,meters,metre,metres cm mm "
+    "mi:mile,miles ft:foot,feet in:inch,inches yd:yard,yards",
     "temperature": "c:celsius,°c f:fahrenheit,°f kelvin",
-    "money": "usd:dollar,dollars,$,us$ eur:euro,euros,€ gbp:£,sterling cents:cent jpy:yen,¥ chf cad aud inr:rupees,₹",
-    "time": "ms:milliseconds,millisecond,millis s:sec,secs,second,seconds min:mins,minute,minutes h:hr,hrs,hour,hours "
-    "days:day us:microseconds",
+    "money": "usd:dollar,dollars,$,us$ eur:euro,euros,€ gbp:£,sterling cents:cent jpy:yen,¥ chf cad aud "
+    "inr:rupees,₹",
+    "time": "ms:milliseconds,millisecond,millis s:sec,secs,second,seconds min:mins,minute,minutes "
+    "h:hr,hrs,hour,hours days:day us:microseconds",
     "volume": "l:liter,liters,litre,litres ml gal:gallon,gallons",
     "speed": "mph km/h:kmh,kph knots:kn m/s",
     "size": "bytes:byte kb mb gb tb",
@@ -32,10 +34,8 @@ UNITS: dict[str, tuple[str, str]] = {
 }
 """By a word for it: dimension and unit."""
 
-_LETTERS = frozenset(
-    ("c", "f", "m", "s", "h", "l", "t", "g", "in", "us", "min", "mi", "day", "days", "second", "mb", "k")
-)
-"""Words that mean too much else to be read as a unit in a text, unless they follow a number without a blank."""
+_LETTERS = frozenset("c f m s h l t g in us min mi day days second mb k".split())
+"""Words that mean too much else to be read as a unit in a text, unless a number stands right before."""
 _WORDS = sorted((re.escape(word) for word in UNITS if word not in "$€£¥₹"), key=len, reverse=True)
 _AFTER = re.compile(
     rf"(?<![\w.])(-?\d[\d,]*(?:\.\d+)?)(\s?)(°?[cf]|{'|'.join(_WORDS)})(?![\w/])", re.IGNORECASE
@@ -67,7 +67,7 @@ def measures_in_text(text: str) -> Iterator[Measure]:
 
 
 def measures_in(value: Any, depth: int = 8) -> Iterator[Measure]:
-    """Yield the numbers with a unit in JSON: by the end of a key, by a field ``unit`` or ``currency`` beside."""
+    """Yield the numbers with a unit in JSON: by the end of a key, or by a field ``unit`` beside."""
     if isinstance(value, str):
         yield from measures_in_text(value[:100_000])
     elif isinstance(value, list) and depth:

@@ -1,4 +1,4 @@
-"""Rules about values: arguments that stand nowhere before or break their schema, claims without a source, units."""
+"""Rules about values: arguments and claims that stand nowhere before, schemas, units."""
 
 from __future__ import annotations
 
@@ -11,17 +11,26 @@ from ...tracefile.events.text import plain, short_json
 from ...wire.json_schema import violations
 from ...wire.json_values import as_json, mapping, string
 from .known_values import KnownValues, is_id, leaves
-from .scene import Scene, Step, Use
-from .suspect import OTHER_UNIT, SCHEMA, UNKNOWN_ARGUMENT, UNKNOWN_CLAIM, Suspect
-from .tool_rules import words_of
+from .scene import Scene, Step, Use, words_of
+from .suspect import OTHER_UNIT, SCHEMA, UNASKED, UNKNOWN_ARGUMENT, UNKNOWN_CLAIM, Suspect
 from .units import Measure, measures_in, measures_in_text, unit_of_description, unit_of_key
 
 _REFERS = frozenset(
-    "account address booking card code confirmation contact customer email employee flight hash iban id identifier ids "
-    "invoice isbn issue key member mail number order patient phone product recipient record ref reference reservation "
-    "serial sku ticket to token tracking transaction user username uuid".split()
+    "account address booking card code confirmation contact customer email employee flight hash "
+    "iban id identifier ids invoice isbn issue key member mail number order patient phone product "
+    "recipient record ref reference reservation serial sku ticket to token tracking transaction "
+    "user username uuid".split()
 )
 """Words in the name of an argument that refers to something that exists."""
+
+_DESTROYS = frozenset(
+    "cancel delete destroy disable drop erase kill purge refund remove reset revoke terminate "
+    "transfer truncate uninstall wipe withdraw".split()
+)
+
+_COUNTS = frozenset(
+    "line lines page offset limit count port size width height depth timeout quantity amount".split()
+)
 
 _MOST_UNKNOWN = 50
 """Unknown values of one run that are looked at more closely."""
@@ -35,19 +44,17 @@ def schema_violations(scene: Scene) -> Iterator[Suspect]:
         offered = scene.declared.get(step.number, {})
         for use in step.uses if offered else ():
             declared = offered.get(use.tool)
-            recovered = any(other.failure is None for other in scene.others_after(use))
+            confidence = 0.3 if use.failure is not None and scene.recovers(use) else 0.8
             if declared is None:
                 if use.call.tool_id is not None and not _is_known_tool(use.tool, offered):
                     words = f"{use.words}: the request offers no tool of this name"
-                    yield scene.suspect(
-                        SCHEMA, 0.3 if use.failure and recovered else 0.75, use.call.event, words
-                    )
+                    yield scene.suspect(SCHEMA, confidence, use.call.event, words)
                 continue
             schema = next((declared[key] for key in _SCHEMAS if isinstance(declared.get(key), dict)), None)
             found = violations({} if use.args is None else use.args, schema) if schema is not None else []
             if found:
                 words = f"{use.words} does not fit the tool's schema: {plain('; '.join(found), 200)}"
-                yield scene.suspect(SCHEMA, 0.3 if recovered and use.failure else 0.8, use.call.event, words)
+                yield scene.suspect(SCHEMA, confidence, use.call.event, words)
 
 
 _SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema")
@@ -71,6 +78,10 @@ def unknown_values(scene: Scene) -> Iterator[Suspect]:
         if not known.is_complete:
             return
         for use in step.uses:
+            verbs = _DESTROYS.intersection(use.name_words)
+            if step.turn is not None and verbs and not any(known.speaks_of(verb) for verb in verbs):
+                text = f"{use.words}: nothing before speaks of {', '.join(sorted(verbs))}"
+                yield scene.suspect(UNASKED, 0.6, use.call.event, text)
             for name, value in leaves(use.args):
                 if left and (found := _unknown_argument(scene, use, name, value, known)) is not None:
                     left -= 1
@@ -98,12 +109,12 @@ def _learn_prompt(step: Step, known: KnownValues) -> None:
     body = mapping(step.turn.request.stored_fields.get("body"))
     for key, value in body.items():
         if key not in ("messages", "contents", "input"):
-            known.add(as_json(value))
+            known.add(as_json(value), is_spoken=False)
 
 
 def _unknown_argument(scene: Scene, use: Use, name: str, value: Any, known: KnownValues) -> Suspect | None:
     words = words_of(name)
-    refers = not _REFERS.isdisjoint(words)
+    refers = not _REFERS.isdisjoint(words) and _COUNTS.isdisjoint(words)
     if isinstance(value, str):
         if not is_id(value) or known.has(value):
             return None
@@ -119,7 +130,7 @@ def _unknown_argument(scene: Scene, use: Use, name: str, value: Any, known: Know
         confidence += 0.2
     if use.failure is not None or use.is_empty:
         confidence += 0.1
-    if any(other.failure is None and not other.is_empty for other in scene.others_after(use)) and use.failure:
+    if use.failure is not None and scene.recovers(use):
         confidence = 0.25
     text = f"{use.words}: {plain(name, 40)} {short_json(value, 80)} stands nowhere before"
     text += f"; near to it is {plain(near, 60)}" if near is not None else ""
@@ -144,7 +155,8 @@ def _unknown_claims(scene: Scene, step: Step, known: KnownValues) -> Iterator[Su
     if unknown:
         is_last = step.next is None
         confidence = (0.55 if has_id else 0.4) if is_last else 0.3
-        text = f"the answer has {', '.join(plain(each, 40) for each in unknown[:5])}, which stands nowhere before"
+        named = ", ".join(plain(each, 40) for each in unknown[:5])
+        text = f"the answer has {named}, which stands nowhere before"
         yield scene.suspect(UNKNOWN_CLAIM, confidence, end, text)
 
 
@@ -176,9 +188,10 @@ def other_units(scene: Scene) -> Iterator[Suspect]:
                 continue
             found = list(measures_in(use.result))
             wanted = unit_of_description(string(mapping(offered.get(use.tool)).get("description")) or "")
-            for each in found if wanted is not None else ():
-                if each.dimension == wanted[0] and each.unit != wanted[1]:
-                    text = f"{use.words} returned {each.number:g} {each.unit}; the tool is described to return {wanted[1]}"
+            for each in found:
+                if wanted is not None and each.dimension == wanted[0] and each.unit != wanted[1]:
+                    text = f"{use.words} returned {each.number:g} {each.unit}; "
+                    text += f"the tool is described to return {wanted[1]}"
                     yield scene.suspect(OTHER_UNIT, 0.75, use.at, text)
                     break
             _learn(iter(found), facts)
