@@ -153,14 +153,10 @@ def is_empty(value: Any) -> bool:
         return not value or all(string(mapping(each).get("text")) == "" for each in value)
     if not isinstance(value, dict):
         return False
-    holders = [each for each in value.values() if isinstance(each, list | dict | None)]
-    if not value or not holders:
-        return not value
-    return (
-        not any(holders)
-        and len(value) <= 6
-        and all(not isinstance(each, str) or len(each) < 80 for each in value.values())
-    )
+    if not any(isinstance(each, list | dict) for each in value.values()):
+        return all(each is None for each in value.values())
+    held = [each for each in value.values() if each is not None and not isinstance(each, int | float)]
+    return not any(held) and len(value) <= 6
 
 
 def rest_of(value: Any) -> str | None:

@@ -1,7 +1,7 @@
-"""Which runs of a listing have a suspect: kept from an earlier look, else looked for as long as it is not felt.
+"""Which runs of a listing have a suspect: kept from an earlier look, else looked for within a moment.
 
-A listing reads the ends of files only; suspects need the whole run. So a listing looks at the small runs on its
-first screen, for a fifth of a second, and keeps what it found in the user's cache: the next one has the rest.
+A listing reads the ends of files only; suspects need the whole run. So a listing looks at the small runs on
+its first screen, for a fifth of a second, and keeps what it found in the user's cache: the next has the rest.
 """
 
 from __future__ import annotations
