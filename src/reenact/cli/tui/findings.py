@@ -1,16 +1,14 @@
-"""The findings pane: what deserves a look in a run, each with the address to jump to."""
+"""The findings pane: the suspects of a run, each with the address to jump to, and the damage in its file."""
 
 from __future__ import annotations
 
-from ...debugger.ending import ending_error
-from ...debugger.remarks import remarks
 from ...debugger.story import story_of
+from ...debugger.suspects.search import suspects_of
 from ...recording.recording import Recording
-from ...tracefile.events.event_text import address
 
 
 def run_findings(recording: Recording) -> list[tuple[str, str]]:
-    """Return remarks with their addresses, then the damage found in the file, which has none."""
-    found = remarks(story_of(recording), ending_error(recording))
-    places = [(address(each.event, recording.first_writer), each.text) for each in found]
+    """Return suspects with their addresses, then the damage found in the file, which has none."""
+    found = suspects_of(recording, story_of(recording))
+    places = [(each.address, each.evidence) for each in found]
     return places + [("", str(finding)) for finding in recording.findings]
