@@ -23,7 +23,7 @@ _ENDS = 24
 _MAX_TEXT = 1 << 20
 """A longer text is compared as it stands and not read as JSON."""
 
-_STAND_INS = re.compile(r'"\$(?:repr|cut|blob|hash|none|bytes|float)"')
+_STAND_INS = re.compile(r'"\$(?:repr|cut|blob|hash|none|bytes|float)"|<redacted:')
 """What the recorder writes for a value that it does not hold as it was."""
 
 

@@ -13,12 +13,14 @@ from typing import Any
 from ...wire.json_values import as_text
 
 _WORD = re.compile(r"[^\W_]+")
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?![\w])")
-_ID = re.compile(r"[\w.@+/-]*\d[\w.@+/-]*|[\w.+-]+@[\w-]+\.[\w.-]+")
+_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]{0,20}(?:\.\d{1,20})?(?![\w])")
+TOKEN = re.compile(r"[\w.@+/-]+")
+"""What stands together and may be an id; expressions here take no longer than a text is long."""
 _MOST_TEXT = 64 << 20
 """Characters that are read of one run; then nothing counts as unknown any more."""
 _MOST_NEAR = 2000
 _STEM = 4
+_LONGEST_ID = 80
 _STAND_IN = re.compile(r'<redacted:|"\$(?:cut|hash|none|blob)"')
 """Where a value is not in the trace as it was."""
 
@@ -51,10 +53,11 @@ class KnownValues:
             self.numbers.add(_as_number(found))
             if "," in found:
                 self.words.add(found.replace(",", ""))
-        for found in _ID.findall(lower):
-            alike = self._ids.setdefault(len(found := found.strip("./-+")), {})
-            if len(alike) < _MOST_NEAR:
-                alike[found] = None
+        for found in TOKEN.findall(lower):
+            if _may_be_id(found):
+                alike = self._ids.setdefault(len(found := found.strip("./-+")), {})
+                if len(alike) < _MOST_NEAR:
+                    alike[found] = None
 
     def has(self, value: str) -> bool:
         """True if all words of a text stood somewhere."""
@@ -123,7 +126,15 @@ def is_id(text: str) -> bool:
         return False
     if text.isalnum() and sum(char.isdigit() for char in text) < 3 and not text[0].isupper():
         return False  # 19th, 10am, utf8
-    return bool(_ID.fullmatch(text)) and not text.startswith(("http://", "https://", "/", "./"))
+    return (
+        TOKEN.fullmatch(text) is not None
+        and _may_be_id(text)
+        and not text.startswith(("http://", "https://", "/", "./"))
+    )
+
+
+def _may_be_id(token: str) -> bool:
+    return len(token) <= _LONGEST_ID and ("@" in token or any(char.isdigit() for char in token))
 
 
 def leaves(value: Any, path: str = "", depth: int = 8) -> Iterator[tuple[str, Any]]:

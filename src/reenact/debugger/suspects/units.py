@@ -38,9 +38,9 @@ _LETTERS = frozenset("c f m s h l t g in us min mi day days second mb k".split()
 """Words that mean too much else to be read as a unit in a text, unless a number stands right before."""
 _WORDS = sorted((re.escape(word) for word in UNITS if word not in "$€£¥₹"), key=len, reverse=True)
 _AFTER = re.compile(
-    rf"(?<![\w.])(-?\d[\d,]*(?:\.\d+)?)(\s?)(°?[cf]|{'|'.join(_WORDS)})(?![\w/])", re.IGNORECASE
+    rf"(?<![\w.])(-?\d[\d,]{0, 20}(?:\.\d{1, 20})?)(\s?)(°?[cf]|{'|'.join(_WORDS)})(?![\w/])", re.IGNORECASE
 )
-_BEFORE = re.compile(r"(?:us)?([$€£¥₹])\s?(\d[\d,]*(?:\.\d+)?)", re.IGNORECASE)
+_BEFORE = re.compile(r"(?:us)?([$€£¥₹])\s?(\d[\d,]{0,20}(?:\.\d{1,20})?)", re.IGNORECASE)
 _IN = re.compile(
     rf"\b(?:in|as|unit:?)\s+(?:whole\s+|metric\s+|us\s+)?({'|'.join(_WORDS)})(?![\w/])", re.IGNORECASE
 )

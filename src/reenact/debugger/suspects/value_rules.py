@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +9,7 @@ from ...tracefile.events.event import Event
 from ...tracefile.events.text import plain, short_json
 from ...wire.json_schema import violations
 from ...wire.json_values import as_json, mapping, string
-from .known_values import KnownValues, is_id, leaves
+from .known_values import TOKEN, KnownValues, is_id, leaves
 from .scene import Scene, Step, Use, words_of
 from .suspect import OTHER_UNIT, SCHEMA, UNASKED, UNKNOWN_ARGUMENT, UNKNOWN_CLAIM, Suspect
 from .units import Measure, measures_in, measures_in_text, unit_of_description, unit_of_key
@@ -24,8 +23,7 @@ _REFERS = frozenset(
 """Words in the name of an argument that refers to something that exists."""
 
 _DESTROYS = frozenset(
-    "cancel delete destroy disable drop erase kill purge refund remove reset revoke terminate "
-    "transfer truncate uninstall wipe withdraw".split()
+    "cancel delete destroy disable drop erase kill purge remove reset revoke terminate truncate wipe".split()
 )
 
 _COUNTS = frozenset(
@@ -34,8 +32,6 @@ _COUNTS = frozenset(
 
 _MOST_UNKNOWN = 50
 """Unknown values of one run that are looked at more closely."""
-
-_CLAIMED = re.compile(r"[\w@.+-]*\d[\w@.+-]*")
 
 
 def schema_violations(scene: Scene) -> Iterator[Suspect]:
@@ -126,7 +122,7 @@ def _unknown_argument(scene: Scene, use: Use, name: str, value: Any, known: Know
         if confidence < 0.5 and known.is_sum(value):
             return None
     near = known.nearest(str(value))
-    if near is not None and confidence > 0.2:
+    if near is not None and refers:
         confidence += 0.2
     if use.failure is not None or use.is_empty:
         confidence += 0.1
@@ -144,7 +140,7 @@ def _unknown_claims(scene: Scene, step: Step, known: KnownValues) -> Iterator[Su
         return
     unknown: list[str] = []
     has_id = False
-    for word in dict.fromkeys(each.strip(".,-+") for each in _CLAIMED.findall(step.text)):
+    for word in dict.fromkeys(each.strip(".,-+/") for each in TOKEN.findall(step.text)):
         number = _plain_number(word)
         if number is None:
             if is_id(word) and not known.has(word):
