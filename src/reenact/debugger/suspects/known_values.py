@@ -35,6 +35,7 @@ class KnownValues:
         """False once something was not recorded, or not as it was: then nothing can be called unknown."""
         self._ids: dict[int, dict[str, None]] = {}
         self._stems: set[str] = set()
+        self._totals: dict[str, None] = {}
         self._size = 0
 
     def add(self, value: Any, *, is_spoken: bool = True) -> None:
@@ -76,6 +77,31 @@ class KnownValues:
         for size in (len(lower), len(lower) - 1, len(lower) + 1):
             for known in self._ids.get(size, ()):
                 if known != lower and lower not in known and known not in lower and _is_near(known, lower):
+                    return known
+        return None
+
+    def add_totals(self, value: Any) -> None:
+        """Take in the sums of the numbers under one name in a result."""
+        by_name: dict[str, list[float]] = {}
+        for name, each in leaves(value):
+            if isinstance(each, int | float):
+                by_name.setdefault(name, []).append(each)
+        for numbers in by_name.values():
+            if len(numbers) > 1:
+                self.numbers.add(total := round(sum(numbers), 4))
+                self._totals[str(total).removesuffix(".0")] = None
+
+    def misread(self, word: str) -> str | None:
+        """Return a known number, or total, with the same digits in another order, or one digit another."""
+        bare = word.replace(",", "")
+        if sum(char.isdigit() for char in bare) < 2:
+            return None
+        for known in self._totals:
+            if len(known) == len(bare) >= 4 and sum(a != b for a, b in zip(known, bare, strict=True)) == 1:
+                return known
+        if "." in bare:
+            for known in self._ids.get(len(bare), ()):
+                if known != bare and sorted(known) == sorted(bare) and known.replace(".", "").isdigit():
                     return known
         return None
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ...recording.kept_conversations import sent_messages
 from ...recording.prompt import (
     Piece,
     compare,
@@ -22,9 +23,20 @@ from ...tracefile.events.text import count, plain
 from ...wire import reading
 from ...wire.json_schema import violations
 from ...wire.json_values import mapping
+from ...wire.messages import role_of
 from .dropped_facts import dropped_clauses
-from .scene import Scene, Step
-from .suspect import CUT_ANSWER, LOST_CONTEXT, MODEL_ERROR, RETRIES, SCHEMA, Suspect
+from .scene import Scene, Step, words_of
+from .suspect import (
+    CUT_ANSWER,
+    LOST_CONTEXT,
+    MODEL_ERROR,
+    PLACEHOLDER,
+    REPEATED_CALL,
+    RETRIES,
+    SCHEMA,
+    UNDONE,
+    Suspect,
+)
 
 _MOST_COMPARED = 10
 """Prompts that do not just continue the one before, the last of a run, that are compared with it."""
@@ -148,6 +160,103 @@ def _is_users(piece: Piece) -> bool:
     return piece.sort == "text" and piece.role in ("user", "system", "developer")
 
 
+def lost_system_prompt(scene: Scene) -> Iterator[Suspect]:
+    """A system prompt that is gone from the next request of its lane."""
+    for step in scene.steps:
+        before = step.block.before
+        if step.turn is None or not before or step.block.is_far:
+            continue
+        has_other_tools = any(what == "tools" for what, _ in step.prompt.changes)
+        if (_system_is_gone(step) or ("system", "is gone") in step.prompt.changes) and not has_other_tools:
+            text = f"turn {step.number} leaves out the system prompt that the one before it had"
+            yield scene.suspect(LOST_CONTEXT, 0.75, step.turn.request, text)
+            return
+
+
+def _system_is_gone(step: Step) -> bool:
+    """True if the messages began with a system prompt before and do no more."""
+    if step.turn is None or not any(
+        "dropped" in how for what, how in step.prompt.changes if what == "history"
+    ):
+        return False
+    old, new = (sent_messages(each.request.stored_body) for each in (step.block.before[0], step.turn))
+    roles = [role_of(messages[0]) if messages else "" for messages in (old, new)]
+    return roles[0] == "system" != roles[1] and len(new) > 1
+
+
+def repeated_answers(scene: Scene) -> Iterator[Suspect]:
+    """A model that writes the same again and again."""
+    said: dict[tuple[str, str], list[Step]] = {}
+    for step in scene.steps:
+        if step.turn is not None and len(step.text) > 20 and not step.uses:
+            said.setdefault((step.block.lane, step.text), []).append(step)
+    for (_, text), steps in said.items():
+        end = steps[1].turn.response if len(steps) > _STORM and steps[1].turn is not None else None
+        if end is not None:
+            words = f"the model gave the same answer {len(steps)} times: {plain(text, 160)}"
+            yield scene.suspect(REPEATED_CALL, 0.7, end, words)
+
+
+_PLACEHOLDERS = re.compile(
+    r"\{\{\s*[\w.]{1,40}\s*\}\}|\$\{[\w.]{1,40}\}|(?<![\w{])\{[a-z_][a-z0-9_.]{1,40}\}(?!\})|%\([a-z_]{1,40}\)s"
+    r"|\[object Object\]|(?<!\w)<(?:[A-Z][A-Z_]{2,40})>"
+    r"|\b[a-z]+ (?:None|NaN|null)(?=[\s.,;:!?]|\Z)|\b\w+: (?:None|NaN|null|undefined)(?=[\s,;]|\Z)"
+)
+
+
+def unfilled_placeholders(scene: Scene) -> Iterator[Suspect]:
+    """A prompt with a name in braces, or a None, where a value belongs."""
+    for step in scene.steps:
+        texts = [piece.text for piece in step.prompt.new if _is_users(piece)]
+        texts += [how for what, how in step.prompt.changes if what == "system"]
+        if step.block.before:
+            continue  # what comes later is seldom made from a template
+        for text in texts:
+            found = _PLACEHOLDERS.search(text) if len(text) < _LOOKED_AT else None
+            if found is not None and step.turn is not None:
+                part = plain(text[max(0, found.start() - 30) : found.end() + 30], 100)
+                words = f"the prompt of turn {step.number} has an unfilled place: {part}"
+                yield scene.suspect(PLACEHOLDER, 0.6, step.turn.request, words)
+                return
+
+
+_LOOKED_AT = 20_000
+
+
+def undone_claims(scene: Scene) -> Iterator[Suspect]:
+    """An answer that says that something was done for which a tool was offered and never called."""
+    last = scene.last
+    if last is None or last.uses or not last.text or last.turn is None or last.turn.response is None:
+        return
+    called = {use.tool for use in scene.uses}
+    said = last.text.lower()
+    words = {word[:_STEM] for word in re.findall(r"[a-z]+", said)}
+    for tool in scene.declared.get(last.number, {}):
+        parts = [part for part in words_of(tool) if len(part) > 2]
+        if tool in called or len(parts) < 2 or not words.issuperset(part[:_STEM] for part in parts[1:]):
+            continue
+        if _is_claimed(parts[0], said) and not last.admits:
+            text = f"the answer claims what {plain(tool, 40)} would do, which was never called: "
+            yield scene.suspect(UNDONE, 0.65, last.turn.response, text + plain(last.text, 160))
+            return
+
+
+_STEM = 4
+_PAST = {
+    "send": "sent",
+    "run": "pass|ran|green|succeed",
+    "pay": "paid",
+    "make": "made",
+    "write": "written|wrote",
+    "build": "built",
+}
+
+
+def _is_claimed(verb: str, text: str) -> bool:
+    past = _PAST.get(verb) or rf"{re.escape(verb.rstrip('e'))}(?:e?d|{re.escape(verb[-1])}ed)"
+    return re.search(rf"\b(?:{past})\w*\b", text) is not None
+
+
 def structured_outputs(scene: Scene) -> Iterator[Suspect]:
     """An answer that is not what the schema of its request asks for."""
     wanted: dict[str, Any] = {}
@@ -226,4 +335,14 @@ def unreadable_answers(scene: Scene) -> Iterator[Suspect]:
 
 _PARSERS = ("JSONDecodeError", "ValidationError", "OutputParser", "ParserError", "ParseError", "YAMLError")
 
-RULES = (cut_answers, failed_calls, lost_context, structured_outputs, unreadable_answers)
+RULES = (
+    cut_answers,
+    failed_calls,
+    lost_context,
+    lost_system_prompt,
+    repeated_answers,
+    unfilled_placeholders,
+    undone_claims,
+    structured_outputs,
+    unreadable_answers,
+)

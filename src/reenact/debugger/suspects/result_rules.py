@@ -9,10 +9,14 @@ from datetime import UTC, datetime
 from ...recording.calls import Call
 from ...tracefile.events.text import call_text, plain, short_json
 from ...wire.json_values import as_json, as_text, canonical
+from ...wire.result_signs import value_of
 from ...wire.results import CONTRADICTED, OTHER_FORM, result_text
 from .scene import WIDE, Scene, Use, words_of
-from .suspect import CHANGED_RESULT, CONFLICT, GARBLED, MISMATCH, STALE, Suspect
+from .suspect import CHANGED_RESULT, CONFLICT, GARBLED, INJECTED, MISMATCH, NO_EFFECT, STALE, Suspect
 
+_MOST_TEXT = 1 << 20
+_SHORT = 200
+_WORD = re.compile(r"[^\W_]+")
 _MARKED = re.compile(r"\u2026|\.\.\.|truncated|omitted|elided|snipped|shortened|\bcut\b", re.IGNORECASE)
 """With what an agent marks that it shortened a result, so that the model knows."""
 
@@ -35,13 +39,34 @@ def changed_results(scene: Scene) -> Iterator[Suspect]:
         elif call.verdict == OTHER_FORM and call.sent.is_certain and call.end is not None:
             returned = call.result if isinstance(call.result, str) else as_json(call.result)
             sent = result_text(call.sent.value)
-            if is_cut(returned, sent):
+            if _is_something_else(returned, sent) or _has_other_numbers(returned, sent):
+                yield scene.suspect(CHANGED_RESULT, 0.7, call.sent.request, contradiction(call))
+            elif is_cut(returned, sent) or _has_fewer(use.result, value_of(call.sent.value)):
                 words = f"{use.words}: the tool returned {len(returned):,} characters, "
                 words += f"the model was sent {len(sent):,}"
                 confidence = (
                     0.3 if _MARKED.search(sent[:_MOST_TEXT]) else 0.6
                 )  # a mark of the cut tells the model
                 yield scene.suspect(CHANGED_RESULT, confidence, call.sent.request, words)
+
+
+def _is_something_else(returned: str, sent: str) -> bool:
+    """True if no word and no number of what a tool returned is in what the model was sent."""
+    words = set(_WORD.findall(returned[:_MOST_TEXT].lower()))
+    return len(words) > 1 and words.isdisjoint(_WORD.findall(sent[:_MOST_TEXT].lower()))
+
+
+def _has_other_numbers(returned: str, sent: str) -> bool:
+    """True for a short text with a number that the tool did not return."""
+    numbers = re.findall(r"\d+(?:\.\d+)?", sent) if len(sent) < _SHORT and not _MARKED.search(sent) else []
+    return bool(numbers) and not set(numbers).issubset(re.findall(r"\d+(?:\.\d+)?", returned[:_MOST_TEXT]))
+
+
+def _has_fewer(returned: object, sent: object) -> bool:
+    """True for a list, or one in an object, of which only some elements were sent."""
+    if isinstance(returned, dict) and isinstance(sent, dict):
+        return any(_has_fewer(each, sent.get(name)) for name, each in returned.items())
+    return isinstance(returned, list) and isinstance(sent, list) and 0 < len(sent) < len(returned)
 
 
 def is_cut(returned: str, sent: str) -> bool:
@@ -88,7 +113,6 @@ def garbled_texts(scene: Scene) -> Iterator[Suspect]:
             yield scene.suspect(GARBLED, 0.65, use.at, f"{use.words} returned garbled letters: {part}")
 
 
-_MOST_TEXT = 1 << 20
 _STALE_AFTER = 3600.0
 _AS_OF = (
     "at",
@@ -179,4 +203,76 @@ def _looked_between(scene: Scene, before: Use, use: Use) -> bool:
     )
 
 
-RULES = (changed_results, mismatched_results, garbled_texts, stale_results, conflicting_writes)
+_INJECTED = re.compile(
+    r"(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|rules|prompt)|system (?:prompt|"
+    r"override|message):|\b(?:ai|assistants?|agents?|model|bot)\b.{0,60}\b(?:must|should|please|need to|"
+    r"have to|shall|will now)\b|\bdo not (?:tell|inform|mention|ask)\b|\byou are now\b|"
+    r"\bnew instructions?\b",
+    re.IGNORECASE,
+)
+
+
+def injected_instructions(scene: Scene) -> Iterator[Suspect]:
+    """A result that reads like instructions to the model, which then calls a tool that changes something."""
+    for use in scene.uses:
+        end = use.call.end
+        if end is None or end.is_partial or not use.reads:
+            continue
+        text = as_text(use.call.result)[:_LOOKED_AT]
+        found = _INJECTED.search(text)
+        if found is not None:
+            acts = any(not later.reads for step in use.step.later(3) for later in step.uses)
+            part = plain(text[max(0, found.start() - 20) : found.end() + 80], 140)
+            words = f"{use.words} returned what reads like instructions to the model: {part}"
+            yield scene.suspect(INJECTED, 0.7 if acts else 0.35, use.at, words)
+
+
+_LOOKED_AT = 20_000
+
+
+def useless_writes(scene: Scene) -> Iterator[Suspect]:
+    """A change that was reported as made, and a later look that shows the old value."""
+    made: dict[tuple[str, str], tuple[Use, object]] = {}
+    for use in scene.uses:
+        args = use.args if isinstance(use.args, dict) else {}
+        noun = "_".join(sorted(use.name_words - _VERBS))
+        if use.name_words & _REPLACES and use.failure is None and not use.call.is_open:
+            for name, value in args.items():
+                if isinstance(value, int | float | str):
+                    made[noun, name] = use, value
+            continue
+        result = use.result if isinstance(use.result, dict) else {noun: use.result}
+        for (about, name), (write, value) in list(made.items()):
+            got = result.get(name, result.get(about)) if about == noun else None
+            if got is not None and _is_another_number(value, got) and _targets(write, use):
+                words = f"{write.words} was made, {use.words} still has {short_json(got, 60)}"
+                yield scene.suspect(NO_EFFECT, 0.7, write.at, words)
+                del made[about, name]
+
+
+_VERBS = frozenset("get set read write update put fetch show check save store current new".split())
+
+
+def _is_another_number(value: object, got: object) -> bool:
+    if isinstance(value, bool) or isinstance(got, bool):
+        return False
+    both_numbers = isinstance(value, int | float) and isinstance(got, int | float)
+    return value != got if both_numbers else _is_other(value, got)
+
+
+def _targets(write: Use, read: Use) -> bool:
+    """True unless the two name different things."""
+    one = write.args if isinstance(write.args, dict) else {}
+    other = read.args if isinstance(read.args, dict) else {}
+    return all(one[name] == other[name] for name in one.keys() & other.keys())
+
+
+RULES = (
+    injected_instructions,
+    useless_writes,
+    changed_results,
+    mismatched_results,
+    garbled_texts,
+    stale_results,
+    conflicting_writes,
+)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ...tracefile.events.text import plain, short_json
 from ...wire.json_values import canonical
 from ...wire.results import OTHER_FORM, result_text
-from .scene import WIDE, Scene, Step, Use
+from .scene import WIDE, Scene, Step, Use, words_of
 from .suspect import (
     EMPTY_RESULT,
     ERROR_AS_RESULT,
@@ -39,10 +40,17 @@ def failures(scene: Scene) -> Iterator[Suspect]:
             words += f"; the model was sent {use.sent}"
             yield scene.suspect(HIDDEN_ERROR, 0.3 if is_recovered else 0.85, use.at, words)
         elif error is not None:
-            confidence = 0.25 if is_recovered else 0.85 if scene.ended_by(error) else 0.7
+            confidence = 0.25 if is_recovered else 0.85 if scene.ended_by(error) else _raised(use, scene)
             yield scene.suspect(TOOL_ERROR, confidence, use.at, words)
         else:
             yield scene.suspect(ERROR_AS_RESULT, _ignored(use, scene, is_recovered), use.at, words)
+
+
+def _raised(use: Use, scene: Scene) -> float:
+    """Return how likely an error that the model saw, and that nothing made up for, did harm."""
+    after = use.step.next
+    handled = after is not None and (after.admits or any(each.tool != use.tool for each in after.uses))
+    return 0.45 if handled and scene.ended_with is None and not scene.is_dead else 0.7
 
 
 def _ignored(use: Use, scene: Scene, is_recovered: bool) -> float:
@@ -100,9 +108,23 @@ def repeated_calls(scene: Scene) -> Iterator[Suspect]:
             groups.setdefault(use.key, []).append(use)
         yield from _same_result(scene, uses, groups)
         done = [use for use in uses if use.failure is None and not use.call.is_open]
+        lost = [use for use in uses[:-1] if use.failure is not None and _LOST.search(use.failure[:200])]
+        if lost and uses[-1].writes and not any("key" in words_of(str(name)) for name in _names(uses[-1])):
+            before = plain(lost[0].failure or "", 80)
+            words = f"{uses[-1].words} was repeated after {before}: it may be done twice"
+            yield scene.suspect(REPEATED_CALL, 0.7, uses[uses.index(lost[0]) + 1].call.event, words)
         if len(done) > 1 and done[0].writes:
             words = f"{done[0].words} was called {len(done)} times and changed something each time"
             yield scene.suspect(REPEATED_CALL, 0.7, done[1].call.event, words)
+
+
+_LOST = re.compile(
+    r"time-?d? ?-?out|timeout|connection|reset by|no (?:answer|response)|gateway", re.IGNORECASE
+)
+
+
+def _names(use: Use) -> list[str]:
+    return list(use.args) if isinstance(use.args, dict) else []
 
 
 def _same_result(scene: Scene, uses: list[Use], groups: dict[object, list[Use]]) -> Iterator[Suspect]:

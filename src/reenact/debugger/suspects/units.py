@@ -38,7 +38,8 @@ _LETTERS = frozenset("c f m s h l t g in us min mi day days second mb k".split()
 """Words that mean too much else to be read as a unit in a text, unless a number stands right before."""
 _WORDS = sorted((re.escape(word) for word in UNITS if word not in "$€£¥₹"), key=len, reverse=True)
 _AFTER = re.compile(
-    rf"(?<![\w.])(-?\d[\d,]{0, 20}(?:\.\d{1, 20})?)(\s?)(°?[cf]|{'|'.join(_WORDS)})(?![\w/])", re.IGNORECASE
+    r"(?<![\w.])(-?\d[\d,]{0,20}(?:\.\d{1,20})?)(\s?)(°?[cf]|" + "|".join(_WORDS) + r")(?![\w/])",
+    re.IGNORECASE,
 )
 _BEFORE = re.compile(r"(?:us)?([$€£¥₹])\s?(\d[\d,]{0,20}(?:\.\d{1,20})?)", re.IGNORECASE)
 _IN = re.compile(

@@ -83,13 +83,17 @@ def unknown_values(scene: Scene) -> Iterator[Suspect]:
                     left -= 1
                     yield found
                     known.add(value)  # once is enough
-        if left and step.turn is not None and not step.uses and step.text:
+        if left and step.turn is not None and (found := _misread(scene, step, known)) is not None:
+            left -= 1
+            yield found
+        elif left and step.turn is not None and not step.uses and step.text:
             for found in _unknown_claims(scene, step, known):
                 left = max(0, left - 1)
                 yield found
         for use in step.uses:
             if use.call.end is not None:
                 known.add(use.call.error if use.call.error is not None else use.call.result)
+                known.add_totals(use.result)
 
 
 def _learn_prompt(step: Step, known: KnownValues) -> None:
@@ -131,6 +135,24 @@ def _unknown_argument(scene: Scene, use: Use, name: str, value: Any, known: Know
     text = f"{use.words}: {plain(name, 40)} {short_json(value, 80)} stands nowhere before"
     text += f"; near to it is {plain(near, 60)}" if near is not None else ""
     return scene.suspect(UNKNOWN_ARGUMENT, min(confidence, 0.9), use.call.event, text)
+
+
+def _misread(scene: Scene, step: Step, known: KnownValues) -> Suspect | None:
+    """A number that the model writes, and that a result has with other digits, or a total that is wrong."""
+    end = step.turn.response if step.turn is not None else None
+    text = "\n".join([step.text, *(as_json(use.args) for use in step.uses)])
+    for word in dict.fromkeys(each.strip(".-+/") for each in TOKEN.findall(text[:_MOST_TEXT])):
+        number = _plain_number(word)
+        if end is None or number is None or known.has_number(number):
+            continue
+        near = known.misread(word)
+        if near is not None:
+            words = f"the model wrote {plain(word, 40)}, which stands nowhere before; near to it is {near}"
+            return scene.suspect(UNKNOWN_CLAIM, 0.7, end, words)
+    return None
+
+
+_MOST_TEXT = 100_000
 
 
 def _unknown_claims(scene: Scene, step: Step, known: KnownValues) -> Iterator[Suspect]:
