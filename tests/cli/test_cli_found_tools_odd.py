@@ -575,7 +575,31 @@ conversation(shown, [[["lookup", {"city": "Oslo", "days": 1}]]])
     head, _, rest = printed.partition("book tuple")
     assert exit_code == 3 and rest  # the listing is a list
     assert (
-        "1 result of tool lookup cannot be rebuilt (of a __main__.Listing only the plain data is recorded)"
+        "1 result of tool lookup cannot be rebuilt as __main__.Listing: the code gets the plain data"
         in printed
     )
     assert "tool book cannot" not in printed and "tool price cannot" not in printed
+
+
+def test_a_use_that_the_programs_own_cache_answered_is_answered_by_it_again_and_never_runs(
+    agent: Agent, tmp_path: Path, provider: Provider
+) -> None:
+    code = f"""
+import functools, os
+from agent_loop import conversation
+def lookup(city, days):
+    print("RUNS", city)
+    return city
+if not os.path.exists("changed"):
+    lookup = functools.cache(lookup)
+conversation(lambda name, args: lookup(**args), {ONE + ONE!r})
+"""
+    text, events = agent(code)
+    assert len(called(events)) == text.count("RUNS") == 1 and "1 of 2 tool uses recorded" in text
+    exit_code, printed = replayed(tmp_path, provider)
+    assert exit_code == 0 and "RUNS" not in printed, printed
+    assert "1 use of tool lookup had its result from the program itself" in printed
+    (tmp_path / "changed").touch()
+    exit_code, printed = replayed(tmp_path, provider)
+    assert exit_code == 3 and "RUNS" not in printed
+    assert "extra-call" in printed and "add --live-tools lookup" in printed

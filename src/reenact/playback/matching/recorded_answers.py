@@ -153,11 +153,13 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
     if call.kind == TOOL:
         body = _value(end, "suspended" if outcome == SUSPENDED else "result", lossy)
         kind = end.stored_fields.get("result_type")
-        kind = kind if type(kind) is str else None
-        if kind is not None and kind not in REBUILT and not lossy:
-            lossy.append(f"of a {kind} only the plain data is recorded")
         return Answer(
-            outcome, body=body, error=end.error, duration_ms=call.duration_ms, lossy=_unique(lossy), type=kind
+            outcome,
+            body=body,
+            error=end.error,
+            duration_ms=call.duration_ms,
+            lossy=_unique(lossy),
+            type=kind if type(kind) is str else None,
         )
     status = end.status if type(end.status) is int else None
     body = _value(end, "body", lossy)

@@ -13,11 +13,14 @@ from ...errors import UsageError
 from ...recording.calls import HTTP as HTTP_CALL
 from ...recording.calls import MODEL, TOOL, Call
 from ...recording.recording import Recording
+from ...schema import FOUND, FRAMEWORKS
 from ...settings import tool_functions
 from ...tracefile.events.text import count
-from ...wire.results import CONTRADICTED
+from ...wire.json_values import as_text, canonical, mapping
+from ...wire.results import CONTRADICTED, comparable
 from ...wire.routes import HTTP, OTHER, host_of, port_of
 from ..effects import IRREVERSIBLE, WRITE, effect_of
+from ..matching.recorded_answers import REBUILT
 from ..matching.request import tools_of
 from ..matching.tape import NEVER, Tape
 from ..refusal import ALL, LIVE_TOOLS, Need
@@ -77,11 +80,43 @@ def unanswered(recording: Recording) -> dict[str, int]:
 def unanswered_calls(recording: Recording) -> list[Call]:
     """Return the tool calls that a replay would run: known only from model requests, or doubtful.
 
-    A tool that the model invented did not run. Any other may have run, even without a tool result: some
-    frameworks report it as plain text.
+    A tool that the model invented did not run, nor one that the program answered by itself. Any other may
+    have run, even without a tool result: some frameworks report it as plain text.
     """
     calls = [call for call in recording.calls(derived=True) if call.kind == TOOL and not call.can_answer]
-    return [call for call in calls if not call.is_open or not _is_invented(call, recording)]
+    own = set(answered_by_program(recording))
+    return [
+        call for call in calls if call not in own and (not call.is_open or not _is_invented(call, recording))
+    ]
+
+
+def answered_by_program(recording: Recording) -> list[Call]:
+    """Return the tool uses that the program answered from a cache of its own: its function is watched and was
+    not called, and the model was sent what it was sent for an earlier use with equal arguments.
+
+    Nothing runs for them in a replay: if the function is called after all, no recorded call answers it.
+    """
+    earlier: dict[tuple[str | None, str], set[str]] = {}
+    found = []
+    for call in recording.calls(derived=True):
+        if call.kind != TOOL:
+            continue
+        key = call.tool, _loosely(call.args)
+        if not call.derived:
+            if call.source in (FOUND, *FRAMEWORKS) and call.can_answer and call.sent is not None:
+                filled_in = {**mapping(call.args), **mapping(call.event.stored_fields.get("injected"))}
+                for each in (key, (call.tool, _loosely(filled_in))):
+                    earlier.setdefault(each, set()).add(comparable(call.sent.value))
+        elif not call.is_open and comparable(call.result) in earlier.get(key, ()):
+            found.append(call)
+    return found
+
+
+def _loosely(args: object) -> str:
+    """Return arguments in a form in which "2" and 2 are equal: a program may convert them before it looks."""
+    if type(args) is not dict:
+        return canonical(args)
+    return canonical({name: as_text(value).lower() for name, value in args.items()})
 
 
 NOT_SENT = "what it returned is not what the model was sent"
@@ -177,6 +212,7 @@ def notes_on_tools(
 ) -> list[str]:
     """Return what a user should know of the answers of tools before a run starts; ``before`` is the cut."""
     lossy: dict[str, Counter[str]] = {}
+    plain: Counter[tuple[str, str]] = Counter()
     calling_models: dict[str, None] = {}
     for call in tape.calls:
         if call.kind == TOOL and call.tool is not None and call.begin < before:
@@ -184,9 +220,23 @@ def notes_on_tools(
                 calling_models[call.tool] = None
             elif call.tool not in live and (reasons := call.answer.lossy):
                 lossy.setdefault(call.tool, Counter())[", ".join(reasons)] += 1
+            elif call.tool not in live and (kind := call.answer.type) is not None and kind not in REBUILT:
+                plain[call.tool, kind] += 1
     notes = [
         f"tool {name} calls a model, so its code runs; the calls in it are answered"
         for name in calling_models
+    ]
+    cached = Counter(call.tool or "?" for call in answered_by_program(tape.recording))
+    notes += [
+        f"{count(times, 'use')} of tool {name} had its result from the program itself, as from a cache:"
+        " if the tool is called now, it does not run"
+        for name, times in cached.items()
+        if name not in live
+    ]
+    notes += [
+        f"{count(times, 'result')} of tool {name} cannot be rebuilt as {kind}: the code gets the plain data;"
+        f" {LIVE_TOOLS} {name} runs the tool instead, a return annotation has it rebuilt"
+        for (name, kind), times in plain.items()
     ]
     for name, reasons_of in lossy.items():
         for why, times in reasons_of.items():
