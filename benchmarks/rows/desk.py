@@ -15,7 +15,7 @@ from statistics import median
 from ..harness import Table, interleave, size, us
 from ..ours import ReenactTrace, feed_tap
 from ..workload import agent_run, payloads
-from .growth import run_shape
+from .growth import record_shape
 from .reader import LAUNCHER, _command
 
 WORD = "zebraquux"
@@ -39,7 +39,7 @@ def measure(quick: bool, folder: Path) -> Table:
 def _show_all(table: Table, home: Path, turns: tuple[int, int]) -> None:
     home.mkdir()
     shapes: dict[str, Callable[[Path, int], object]] = {
-        "plain growth": lambda path, count: run_shape("plain growth", path, count),
+        "plain growth": lambda path, count: list(record_shape("plain growth", path, count)),
         "two conversations, moved markers": lambda path, count: feed_tap(path, agent_run(count)),
     }
     for name, record in shapes.items():

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from .. import floors
-from ..harness import Table, us
+from ..harness import Table, timed, us
 from ..workload import MODEL, SYSTEM, TOOLS, Conversation, Text
 
 CLEARED = "[cleared]"
@@ -74,38 +75,39 @@ def measure(quick: bool, folder: Path) -> Table:
     return table
 
 
-def run_shape(name: str, path: Path, turns: int, **options: Any) -> list[tuple[int, int, int]]:
-    """Record a run; return for each request the CPU nanoseconds of recording it, of json.dumps, of the floor."""
+def record_shape(name: str, path: Path, turns: int) -> Iterator[tuple[dict[str, Any], dict[str, Any], int]]:
+    """Record a run; yield each request and answer, and the CPU nanoseconds of recording the request."""
     from reenact import Tap
 
-    change, markers = SHAPES[name]
-    clock = time.thread_time_ns
-    spent = []
-    floor = floors.Conversation(floors.Writer(path.with_suffix(".floor"), look=floors.search()))
-    with Tap(output_path=path, **options) as tap:
-        for turn, body, answer in _bodies(change, turns, markers):
-            begin = clock()
+    with Tap(output_path=path) as tap:
+        for body, answer in _bodies(*SHAPES[name], turns):
+            begin = time.thread_time_ns()
             call = tap.record_model_request(body, provider="anthropic")
-            between = clock()
-            json.dumps(body)
-            after = clock()
-            floor.request(body)
-            spent.append((between - begin, after - between, clock() - after))
+            spent = time.thread_time_ns() - begin
             tap.record_model_response(answer, call=call)
-            floor.response(answer)
+            yield body, answer, spent
+
+
+def run_shape(name: str, path: Path, turns: int) -> list[tuple[int, int, int]]:
+    """Return for each request of a run the CPU nanoseconds of recording it, of json.dumps, of the floor."""
+    floor = floors.Conversation(floors.Writer(path.with_suffix(".floor"), look=floors.search()))
+    spent = []
+    for body, answer, ours in record_shape(name, path, turns):
+        spent.append((ours, *timed([partial(json.dumps, body), partial(floor.request, body)])))
+        floor.response(answer)
     floor.writer.close()
     return spent
 
 
 def _bodies(
-    change: Callable[[Messages, int], Messages], turns: int, markers: bool
-) -> Iterator[tuple[int, dict[str, Any], dict[str, Any]]]:
+    change: Callable[[Messages, int], Messages], markers: bool, turns: int
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     agent = Conversation(Text(), 0, big_results=False, markers=markers)
     for turn in range(1, turns + 1):
         sent = change(agent.messages, turn)
         steps = agent.turn(last=False)
         next(steps)
         answer = next(steps).fields["body"]
-        yield turn, {"model": MODEL, "system": SYSTEM, "tools": TOOLS, "messages": sent}, answer
+        yield {"model": MODEL, "system": SYSTEM, "tools": TOOLS, "messages": sent}, answer
         for _ in steps:
             pass
