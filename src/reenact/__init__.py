@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .debugger.debugger import Debugger as Debugger
     from .errors import UsageError as UsageError
     from .messages.rebuild import replay as replay
+    from .pages.comparison_pages import write_html as write_html
     from .playback.experiment import experiment as experiment
     from .playback.forks import fork as fork
     from .playback.rerun import rerun as rerun
@@ -81,6 +82,7 @@ _HOME = {
     "runs": "stats.many_runs",
     "uninstall": "capture.seams.install",
     "uuid": "capture.ambient.values",
+    "write_html": "pages.comparison_pages",
 }
 _NOTEBOOK = {
     "load_ipython_extension": "capture.front.notebook",
@@ -92,7 +94,7 @@ __all__ = [
     "Citation", "CitationStore",
     "Debugger", "EventBus", "Recording", "RunContext", "StepLog", "Tap", "Trace", "UsageError",
     "carry", "diff", "experiment", "flush", "fork", "generate_test", "install", "now", "private", "random",
-    "read_events", "replay", "rerun", "run", "runs", "uninstall", "uuid",
+    "read_events", "replay", "rerun", "run", "runs", "uninstall", "uuid", "write_html",
 ]  # fmt: skip
 
 

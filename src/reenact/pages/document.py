@@ -45,7 +45,7 @@ def write_page(path: str, page: str, *, force: bool = False) -> None:
 
     UsageError if something else than an earlier page of ours is there, unless ``force``. No link is followed.
     """
-    is_there = _check_free(path, force=force)
+    is_there = check_free(path, force=force)
     partial = f"{path}.{os.getpid()}.tmp"
     fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
@@ -62,7 +62,7 @@ def write_page(path: str, page: str, *, force: bool = False) -> None:
             os.unlink(partial)
 
 
-def _check_free(path: str, *, force: bool) -> bool:
+def check_free(path: str, *, force: bool) -> bool:
     """Return whether a file is there that may be replaced; raise UsageError if it must not be."""
     try:
         found = os.lstat(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from ..compare.diff import where
 from ..compare.report import Change, Difference, Row, RunDiff, Side, Step
 from ..tracefile.events.text import count
 from .changed_text import LeftOut, both_sides, folded, value_text
@@ -16,7 +17,8 @@ MOST_ROWS = 2_000
 MOST_CHANGES = 40
 """Places in which two steps differ, of one difference."""
 MOST_DIFFERENCES = 400
-_HEADLINE = ("First divergence", "Cause", "Consequence")
+_HEADLINE = ("First difference", "Cause", "Consequence")
+LEFT, RIGHT = "left", "right"
 
 
 def run_diff_page(diff: RunDiff) -> str:
@@ -57,16 +59,16 @@ def _head(diff: RunDiff, title: str) -> Html:
         )
         if lines
         else None,
-        tag("div", _run("A", diff.left), _run("B", diff.right), class_="pair"),
+        tag("div", _run(LEFT, diff.left), _run(RIGHT, diff.right), class_="pair"),
         *(tag("p", line(note), class_="soft") for note in diff.notes),
     )
 
 
-def _run(letter: str, side: Side) -> Html:
+def _run(which: str, side: Side) -> Html:
     facts = [side.status, count(side.steps, "step"), side.run[:12] if side.run else ""]
     return tag(
         "div",
-        tag("div", tag("span", letter, class_="letter"), tag("h2", line(side.name)), class_="facts run"),
+        tag("div", tag("span", which, class_="soft"), tag("h2", line(side.name)), class_="facts run"),
         tag("div", *(tag("span", line(fact), class_="soft") for fact in facts if fact), class_="facts"),
         tag("p", line(side.error), class_="error") if side.error else None,
         class_="card",
@@ -109,26 +111,18 @@ def _root(difference: Difference, following: list[Difference], left_out: LeftOut
 
 def _title(difference: Difference) -> Html:
     cause = f"{difference.cause} ({difference.detail})" if difference.detail else difference.cause
+    number = tag("span", str(difference.number), class_="number")
+    at = [_event(LEFT, difference.left), _event(RIGHT, difference.right)]
     return join(
-        tag(
-            "div",
-            tag("span", str(difference.number), class_="number"),
-            tag("h3", line(difference.because)),
-            tag("span", line(cause), class_="cause"),
-            class_="facts",
-        ),
-        tag("div", _steps("A", difference.left), _steps("B", difference.right), class_="facts"),
+        tag("div", number, tag("h3", line(where(difference))), class_="facts"),
+        tag("p", tag("span", line(cause), class_="cause"), " ", line(difference.because)),
+        tag("div", *(tag("span", line(each), class_="soft") for each in at if each), class_="facts"),
     )
 
 
-def _steps(letter: str, steps: Sequence[Step]) -> Html:
-    if not steps:
-        return tag("span", f"{letter}: not there", class_="soft")
-    first, last = steps[0], steps[-1]
-    where = f"step {first.number}" if first is last else f"steps {first.number} to {last.number}"
-    at = f", event {first.address}" if first.address else ""
-    turn = f", turn {first.turn}" if first.turn else ""
-    return tag("span", line(f"{letter}: {where}{turn}{at}"), class_="soft")
+def _event(side: str, steps: Sequence[Step]) -> str | None:
+    """Return how to name the step in ``show`` and ``debug``."""
+    return f"{side}: event {steps[0].address}" if steps and steps[0].address else None
 
 
 def _evidence(difference: Difference, left_out: LeftOut) -> Iterator[Html]:
@@ -140,13 +134,13 @@ def _evidence(difference: Difference, left_out: LeftOut) -> Iterator[Html]:
             f"{count(more, 'more place')} in which the steps of difference {difference.number} differ"
         )
     if not difference.changes:
-        sides = [_sole(letter, steps) for letter, steps in (("A", difference.left), ("B", difference.right))]
+        sides = [_sole(which, steps) for which, steps in ((LEFT, difference.left), (RIGHT, difference.right))]
         yield tag("div", tag("div", *sides, class_="pair"), class_="change")
 
 
-def _sole(letter: str, steps: Sequence[Step]) -> Html:
+def _sole(which: str, steps: Sequence[Step]) -> Html:
     lines = [line(f"{step.title}  {step.outcome}") for step in steps[:20]]
-    return _side(letter, tag("pre", Html("\n".join(lines)) if lines else "–"))
+    return _side(which, tag("pre", Html("\n".join(lines)) if lines else "–"))
 
 
 def _change(change: Change, left_out: LeftOut) -> Html:
@@ -156,13 +150,15 @@ def _change(change: Change, left_out: LeftOut) -> Html:
         there = folded(value_text(change.left if change.has_left else change.right), left_out)
         missing = tag("p", "not there", class_="soft")
         left, right = (there, missing) if change.has_left else (missing, there)
-    where = f"{change.part}.{change.path}" if change.path else change.part
-    pair = tag("div", _side("A", left), _side("B", right), class_="pair")
-    return tag("div", tag("p", line(where), class_="path"), pair, class_="change")
+    joint = "." if change.path and not change.path.startswith("[") else ""
+    pair = tag("div", _side(LEFT, left), _side(RIGHT, right), class_="pair")
+    return tag(
+        "div", tag("p", line(f"{change.part}{joint}{change.path}"), class_="path"), pair, class_="change"
+    )
 
 
-def _side(letter: str, body: Html) -> Html:
-    return tag("div", tag("span", letter, class_="label"), body, class_="side")
+def _side(which: str, body: Html) -> Html:
+    return tag("div", tag("span", which, class_="label"), body, class_="side")
 
 
 def _inherited(difference: Difference, left_out: LeftOut) -> Html:

@@ -23,13 +23,11 @@ _SIGNS = {GONE: ("-", "red"), NEW: ("+", "green"), EDITED: ("~", "yellow")}
 
 
 def show_moments(
-    diff: MomentsDiff, out: Output, *, full: bool = False, hint: str = "--full shows all"
+    diff: MomentsDiff, out: Output, *, full: bool = False, hint: str = "--all shows all"
 ) -> None:
     """Print a comparison: a head line, then what is gone, edited and new. ``hint``: how to see long texts."""
+    show_moments_headline(diff, out)
     then, now = f"turn {diff.then.turn}", f"turn {diff.now.turn}"
-    out.line(out.paint(f"{then} → {now}", "bold") + f"  {diff.headline}")
-    for note in diff.notes:
-        out.paragraph([("  ", ""), (clean(note), "dim")])
     headings = {
         GONE: f"seen in {then}, not in {now}",
         EDITED: f"edited since {then}",
@@ -42,6 +40,13 @@ def show_moments(
             out.heading(f"{heading}: {len(changes)}")
             for change in changes:
                 _show_change(change, now, out, "" if full else hint)
+
+
+def show_moments_headline(diff: MomentsDiff, out: Output) -> None:
+    """Print which turns are compared and how many messages differ."""
+    out.line(out.paint(f"turn {diff.then.turn} → turn {diff.now.turn}", "bold") + f"  {diff.headline}")
+    for note in diff.notes:
+        out.paragraph([("  ", ""), (clean(note), "dim")])
 
 
 def _show_change(change: PromptChange, now: str, out: Output, hint: str) -> None:
