@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from ..compare.diff import where
+from ..compare.comparison import where
 from ..compare.report import Change, Difference, Row, RunDiff, Side, Step
 from ..tracefile.events.text import count
 from .changed_text import LeftOut, both_sides, folded, value_text
