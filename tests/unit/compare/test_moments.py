@@ -85,10 +85,10 @@ def test_without_a_turn_it_is_what_changed_since_the_conversation_that_was_repla
 
 def test_the_first_screen_names_what_a_summary_left_out(tmp_path: Path) -> None:
     path = compacted(tmp_path / "run.jsonl").recording.path
-    assert (
-        f"turn 5 leaves out 3 messages of the prompt before it: {FACT}"
-        in typed("show", path, COLUMNS="200").out
-    )
+    (line,) = [
+        line for line in typed("show", path, COLUMNS="200").out.splitlines() if "turn 5 leaves out 3" in line
+    ]
+    assert FACT[:40] in line
 
 
 def test_tags_around_a_summary_may_be_taken_off(tmp_path: Path) -> None:
