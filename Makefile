@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTED := $(VENV)/.tested
-BROWSER := $(VENV)/.browser
+PARTS := $(VENV)/.parts
 unexport PYTHONDONTWRITEBYTECODE  # what is compiled once need not be compiled in every process
 
 .PHONY: demo compiled test test-long test-pythons test-versions test-frameworks test-neighbours bench check format house clean
@@ -19,12 +19,11 @@ $(READY): pyproject.toml
 # The real SDKs are many; who wants the demo need not wait for them.
 $(TESTED): $(READY)
 	$(BIN)/python -m pip install -q -e . --group test --group check --group sdk --group neighbours
-	tests/system_parts.sh tmux=tmux
 	touch $@
 
-# The tests of the pages open them in a real browser.
-$(BROWSER): $(TESTED)
-	PYTHONPATH=tests $(BIN)/python -m support.browser
+# Tests drive a real terminal and open pages in a real browser.
+$(PARTS): $(TESTED)
+	PYTHONPATH=tests $(BIN)/python -m support.system_parts
 	touch $@
 
 demo: $(READY)
@@ -34,10 +33,10 @@ demo: $(READY)
 compiled: $(TESTED)
 	$(BIN)/python -m compileall -q -j 0 src tests
 
-test: $(TESTED) $(BROWSER) check compiled
+test: $(TESTED) $(PARTS) check compiled
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-long: $(TESTED) $(BROWSER) compiled
+test-long: $(TESTED) $(PARTS) compiled
 	REENACT_LONG=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(TESTED)

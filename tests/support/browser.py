@@ -1,15 +1,9 @@
-"""The browser that pages are opened in: the one that REENACT_BROWSER names, else the system's.
-
-``python -m support.browser`` sets one up: as root by apt. There is none on PyPI, so without apt it ends with the
-name of the package.
-"""
+"""The browser that pages are opened in: the one that REENACT_BROWSER names, else the system's."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -40,17 +34,3 @@ def opened() -> Iterator[Any]:
             yield browser
         finally:
             browser.close()
-
-
-def set_up() -> int:
-    if path() is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        for words in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", "chromium"]):
-            subprocess.run(["apt-get", *words], env=quiet, stdout=sys.stderr, check=False)
-    found = path()
-    sys.stderr.write(MISSING if found is None else f"browser: {found}\n")
-    return found is None
-
-
-if __name__ == "__main__":
-    sys.exit(set_up())
