@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reenact import Debugger, Tap
+from reenact.cli.main import main
 from reenact.debugger.suspects.suspect import KINDS, Suspect
 
 FAILS = object()
@@ -316,3 +318,15 @@ def test_the_surest_comes_first_and_of_one_kind_the_first_counts_most(talk: Talk
     assert [each.kind for each in found] == ["changed result", "tool error", "tool error"]
     assert found[1].confidence > found[2].confidence and "one" in found[1].evidence
     assert Debugger.load(talk.path).suspects() == found
+
+
+def test_a_listing_marks_the_run_and_keeps_the_mark(
+    talk: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    talk.calls("price", {"city": "Oslo"}, "900 EUR", sent="120 EUR").says("Fine.").tap.close()
+    assert main(["ls", str(tmp_path)]) == 0
+    assert '! price(city="Oslo"): the tool returned "900 EUR"' in capsys.readouterr().out
+    assert (tmp_path / "cache" / "reenact" / "suspects.marks").exists()
+    assert main(["ls", "--json", str(tmp_path)]) == 0
+    assert json.loads(capsys.readouterr().out)["suspects"]["shown"] == 1
