@@ -8,7 +8,8 @@ from collections.abc import Callable
 from ..errors import UsageError
 from ..recording.recording import Recording
 from ..tracefile.events.event_text import error_text
-from ..tracefile.events.text import clean, count, plain
+from ..tracefile.events.text import clean, count, plain, short_json
+from ..wire.json_differences import changed_part
 from . import report
 from .alignment import Alignment, Pair, match_lanes
 from .causes import Walk
@@ -204,12 +205,14 @@ class Comparison:
             steps = count(len(self.left.steps), "step")
             return f"no difference in {steps}", "nothing to explain", "the runs are the same"
         first = roots[0]
-        return where(first), cause_line(first), self._consequence(shown, roots)
+        return where(first), cause_line(first) + _first_change(first), self._consequence(shown, roots)
 
     def _consequence(self, shown: list[Difference], roots: list[Difference]) -> str:
         later = [each for each in self.walk.found if each.follows is not None and each.cause != report.END]
         parts = [
-            f"{count(len(later), 'later difference')} from it" if later else "nothing later differs from it"
+            f"{count(len(later), 'later difference')} because of it"
+            if later
+            else "no later difference because of it"
         ]
         if len(roots) > 1:
             parts.append(f"{count(len(roots) - 1, 'more root')}")
@@ -229,20 +232,43 @@ class Comparison:
 def where(difference: Difference) -> str:
     """Return at which steps a difference stands, and what they are."""
     left, right = difference.left, difference.right
-    step = (left or right)[0]
+    steps = left or right
+    step = next((each for each in steps if each.kind == "tool"), steps[0])
     turn = f"turn {step.turn}, " if step.turn is not None else ""
-    if left and right:
-        number = f"step {left[0].number}"
-        number += "" if left[0].number == right[0].number else f" (right: {right[0].number})"
-        return f"{turn}{number}: {step.title}"
-    side = "left" if left else "right"
-    return f"{turn}step {step.number} of the {side} run only: {step.title}"
+    numbers = (
+        f"step {steps[0].number}" if len(steps) == 1 else f"steps {steps[0].number} to {steps[-1].number}"
+    )
+    if not left or not right:
+        numbers += f" of the {'left' if left else 'right'} run only"
+    elif left[0].number != right[0].number:
+        numbers += f" (right: {right[0].number})"
+    outcome = f" → {plain(step.outcome, 60)}" if step.kind != "tool" and step.outcome else ""
+    return f"{turn}{numbers}: {step.title}{outcome}"
 
 
 def cause_line(difference: Difference) -> str:
-    """Return the cause of a difference with what changed first."""
+    """Return the cause of a difference, and why it is that one."""
     detail = f" ({difference.detail})" if difference.detail else ""
     return f"{difference.cause}{detail}: {difference.because}"
+
+
+def _first_change(difference: Difference) -> str:
+    if not difference.changes:
+        return ""
+    change = difference.changes[0]
+    left, right = change.left, change.right
+    if type(left) is str and type(right) is str:
+        left, right = changed_part(left, right)
+    sides = [
+        (plain(each, 40) if type(each) is str else short_json(each, 40))
+        if is_there and each != ""
+        else "(nothing)"
+        for each, is_there in ((left, change.has_left), (right, change.has_right))
+    ]
+    more = len(difference.changes) - 1
+    path = plain(change.path or change.part, 60)
+    rest = f", and {count(more, 'other place')}" if more else ""
+    return f" ({path}: {sides[0]} → {sides[1]}{rest})"
 
 
 def _side(run: RunSteps) -> Side:

@@ -49,11 +49,9 @@ def step_of(step: StepFacts, run: RunSteps) -> Step:
 def _words(step: StepFacts, run: RunSteps) -> tuple[str, str]:
     if step.kind == MODEL:
         end = step.call.end if step.call is not None else None
-        model = (end.model if end is not None else None) or ""
-        title = f"model call {plain(str(model), 60)}".strip()
         if end is None:
-            return title, "no response"
-        return title, f"✗ {error_text(end.error)}" if end.error is not None else plain(
+            return "model", "no response"
+        return "model", f"✗ {error_text(end.error)}" if end.error is not None else plain(
             end.content or "", _WIDE
         )
     if step.kind == TOOL and step.call is not None:
@@ -61,9 +59,9 @@ def _words(step: StepFacts, run: RunSteps) -> tuple[str, str]:
         title = call_text(step.name, call.args, 80)
         if call.error is not None:
             return title, f"✗ {error_text(call.error)}"
-        return title, short_json(call.result, _WIDE) if call.end is not None else "no result"
+        return title, _short(call.result) if call.end is not None else "no result"
     if step.kind == INPUT:
-        return "input", short_json(run.recording.input, _WIDE)
+        return "input", _short(run.recording.input)
     if step.kind == END:
         error = run.recording.error
         text = "" if error is None else f": {error_text(error)}"
@@ -71,6 +69,10 @@ def _words(step: StepFacts, run: RunSteps) -> tuple[str, str]:
     error = step.event.error if step.event is not None else None
     text = error_text(error) if error is not None else short_json(args_of(step), _WIDE)
     return plain(step.name, 60), plain(text, _WIDE)
+
+
+def _short(value: Any) -> str:
+    return plain(value, _WIDE) if type(value) is str else short_json(value, _WIDE)
 
 
 class Details:

@@ -251,10 +251,12 @@ class _Sets:
         found: list[Separator] = []
         for split in order:
             sure = max(0.0, 1 - p_values[split] * factor)
-            if (sure < 1 - SIGNIFICANT and len(found) >= _UNSURE) or len(found) >= _MOST:
+            is_unsure = not found or found[0].confidence < 1 - SIGNIFICANT
+            if len(found) >= _MOST or (sure < 1 - SIGNIFICANT and not (is_unsure and len(found) < _UNSURE)):
                 break
             features = sorted(
-                splits[split], key=lambda each: (examples[each][1].number, _RANK[each[0]], each)
+                splits[split],
+                key=lambda each: (examples[each][1].number, having[each][0] >= bad, _RANK[each[0]], each),
             )
             for feature in features[:_MOST]:
                 own = sum(number < bad for number in having[feature])

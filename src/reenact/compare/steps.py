@@ -225,6 +225,8 @@ class _Reader:
             self._request_in_one(event, index, fields)
             self._response(index, fields, error_of(event, fields))
         elif kind not in _TRANSPORT:
+            if line is None and event.is_partial:
+                self._values.lost.add("longer than 64 MB")
             self._other(event, index, kind, fields)
 
     def _other(self, event: Event, index: int, kind: str, fields: dict[str, Any]) -> None:
@@ -246,8 +248,6 @@ class _Reader:
             self._others.append(event)
         error = error_of(event, fields)
         error_digest = None if error is None else values.error(error)
-        if event.is_partial:
-            values.lost.add("longer than 64 MB")
         self._digests[index] = args_digest, output_digest, error_digest, values.taken()
 
     def _request(self, event: Event, index: int, fields: dict[str, Any]) -> None:
@@ -339,12 +339,14 @@ class _Reader:
     def _response(self, index: int, fields: dict[str, Any], error: Any) -> None:
         body, provider, values = fields.get("body"), string(fields.get("provider")), self._values
         at: dict[str, list[Piece]] = {}
+        messages: list[tuple[str, dict[str, Any]]] = []
         if type(body) is dict:
             body = values.value(body)
             read = reading.Reading(body, provider)
             messages = read.answers()
             parts = [part for _, message in messages for part in message_parts(message)]
-            at = {pointer: _as_sent(message, values) for pointer, message in messages}
+            if len(messages) > 1:
+                at = {pointer: _as_sent(message, values) for pointer, message in messages}
             stop = read.stop_reason()
             if not messages and error is None and (text := reading.text(body, provider)):
                 parts = list(message_parts({"role": "assistant", "content": text}))
@@ -358,6 +360,8 @@ class _Reader:
         for name, _, use_id in uses:
             self._used[use_id or name] += 1
         answered = Answered(said(parts), [(name, args) for name, args, _ in uses])
+        if len(messages) == 1:
+            at = {messages[0][0]: [Piece("assistant", digest_of_said(answered.said))]}
         answered.stop, answered.at = stop, at
         answered.model = string(fields.get("model"))
         answered.lost = values.taken()

@@ -101,9 +101,10 @@ def test_a_fault_in_a_small_run_is_found_with_its_cause(tmp_path: Path, name: st
 
 
 @present
+@pytest.mark.timeout(3600 if LONG else 240)
 def test_figures_of_real_runs(tmp_path: Path) -> None:
     samples = [*tau_bench(), *swe_agent()]
-    some = samples if LONG else samples[::12]
+    some = samples if LONG else samples[::24]
     single = _figures(some, [[name] for name in NAMES], tmp_path)
     double = _figures(some, PAIRS if LONG else [], tmp_path)
     print(_shown(single), _shown(double))

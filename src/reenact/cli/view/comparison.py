@@ -74,33 +74,27 @@ def _show_row(row: Row, differences: dict[int, Difference], out: Output) -> None
         out.line(out.paint(f"      … {count(row.skipped, 'equal step')}", "dim"))
         return
     found = differences.get(row.difference or 0)
-    if found is None:
-        mark, style = "", "dim"
-    elif found.is_root:
-        mark, style = str(found.number), "bold red"
+    mark = "" if found is None else str(found.number) if found.is_root else f"{found.number}←{found.follows}"
+    style = "bold red" if found is not None and found.is_root else "yellow"
+    one, other = row.left, row.right
+    if found is None and one is not None and other is not None:
+        number = "" if one.number == other.number else f"={other.number}"
+        out.line(
+            out.paint(cut(f"      {_step_text(one, out.width - 14)}  {number}", out.width).rstrip(), "dim")
+        )
+    elif out.width < TWO_COLUMNS:
+        for step, sign, color in ((one, "-", "red"), (other, "+", "green")):
+            if step is not None:
+                out.line(out.cells([(f"{mark:>5} {sign} ", color), (_step_text(step, out.width - 8), "")]))
     else:
-        mark, style = f"{found.number}←{found.follows}", "yellow"
-    sign = "=" if found is None else "-" if row.right is None else "+" if row.left is None else "≠"
-    if out.width < TWO_COLUMNS:
-        step = row.left or row.right
-        assert step is not None
-        text = _step_text(step, out.width - 14)
-        out.line(out.cells([(f"{sign} {mark:>6} ", style), (text, style if found is None else "")]))
-        return
-    side = (out.width - 10) // 2
-    left = _step_text(row.left, side) if row.left is not None else ""
-    right = _step_text(row.right, side) if row.right is not None else ""
-    plain_style = "dim" if found is None else ""
-    out.line(
-        out.cells(
-            [
-                (f"{mark:>5} ", style),
-                (pad(left, side), plain_style),
-                (f" {sign} ", style),
-                (cut(right, side), plain_style),
-            ]
-        ).rstrip()
-    )
+        sign = "-" if other is None else "+" if one is None else "≠"
+        side = (out.width - 9) // 2
+        left, right = (_step_text(step, side) if step is not None else "" for step in (one, other))
+        out.line(
+            out.cells(
+                [(f"{mark:>5} ", style), (pad(left, side), ""), (f" {sign} ", style), (right, "")]
+            ).rstrip()
+        )
 
 
 def _step_text(step: Step, width: int) -> str:
