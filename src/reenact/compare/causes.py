@@ -118,8 +118,8 @@ class Walk:
             self._tool(left, right)
         else:
             self._event(left, right, state)
-        if len(self.found) > before:
-            state.last = self.found[before]
+        if len(self.found) > before and not (left.kind == MODEL and not _answer_parts(left, right)):
+            state.last = self.found[before]  # an equal response leads to nothing else
         elif left.kind in (MODEL, TOOL):
             state.last = None
 
