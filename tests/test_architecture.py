@@ -28,7 +28,8 @@ MAY_IMPORT = {
     "prices": {"money"},  # the public door of money
     "recording": READING,
     "compare": {"compare", "settings", *READING},
-    "pages": {"pages", "compare", *READING},
+    "pages": {"pages", "compare", "debugger", "money", *READING},
+    "viewer": {"viewer", "pages", "debugger", "compare", "money", *READING},
     "stats": {"stats", "money", *READING},
     "explain": {"explain", *READING},
     "debugger": {"debugger", "compare", "explain", "stats", "money", *READING},
@@ -40,14 +41,18 @@ MAY_IMPORT = {
     "demo": {"demo", *ROOT_MODULES},
     "cli": {
         "cli", "demo", "testgen", "testing", "playback", "messages", "debugger", "compare", "explain", "stats",
-        "capture", "supervise", "pages",
+        "capture", "supervise", "pages", "viewer",
         "money", "settings", *READING,
     },
     "totals": {"wire", *ROOT_MODULES},  # for usage objects in a provider's own spelling, on demand
     "root": ROOT_MODULES,
 }  # fmt: skip
 """What each room may import, at the top of a file or inside a function."""
-LOADED_BEFORE = {"pytest_plugin": {"pytest"}, "cli.tui": {"rich", "textual"}}
+LOADED_BEFORE = {
+    "pytest_plugin": {"pytest"},
+    "cli.tui": {"rich", "textual"},
+    "viewer": {"starlette", "uvicorn"},
+}
 """Rooms that are imported only where these libraries are installed."""
 ROOT_ORDER = {
     "schema": set(),
@@ -245,10 +250,11 @@ def test_no_third_party_import_at_the_top_of_a_file() -> None:
         )
 
     assert {name: found for name in tree().files if (found := third_party(name))} == {}
-    opens_tui = {
-        name for name, rooms in tree().imports.items() if any(each.startswith("cli.tui") for each in rooms)
-    }
-    assert {name for name in opens_tui if not name.startswith("cli.tui")} == {"cli.commands.debug"}
+    for door, rooms in {"cli.commands.debug": "cli.tui", "cli.commands.view": "viewer"}.items():
+        opened_by = {
+            name for name, loads in tree().imports.items() if any(each.startswith(rooms) for each in loads)
+        }
+        assert {name for name in opened_by if not name.startswith(rooms)} == {door}
 
 
 def test_nothing_below_the_commands_starts_a_command_to_read_its_output() -> None:

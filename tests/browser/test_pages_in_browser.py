@@ -16,25 +16,12 @@ from reenact.pages.moments_page import moments_page
 from reenact.pages.run_diff_page import run_diff_page
 from support import browser as browsers
 from support.examples import long
+from support.hostile_texts import ALL, BIDI, HOSTILE
 
-BIDI = "\u202e\u2066\u200f"
-HOSTILE = [
-    "<script>window.pwned = 1</script>",
-    "</pre></main><script>window.pwned = 1</script>",
-    '"><img src=x onerror="window.pwned = 1">',
-    "<svg onload='window.pwned = 1'><animate onbegin='window.pwned = 1'/></svg>",
-    '<a href="javascript:window.pwned = 1">click</a>',
-    "<style>*{background:url(https://example.com/leak)}</style>",
-    '<iframe srcdoc="<script>parent.pwned = 1</script>"></iframe>',
-    '<meta http-equiv="refresh" content="0;url=https://example.com/">',
-    "<!--", "]]>", "</title><base href=https://example.com/>", "{{7*7}}", "\x1b]0;title\x07", f"abc{BIDI}def",
-    "<details open ontoggle=window.pwned=1>", "\ud800 lone", "x" * 300_000,
-]  # fmt: skip
 ALLOWED = {
     "HTML", "HEAD", "META", "TITLE", "STYLE", "BODY", "A", "MAIN", "HEADER", "P", "H1", "H2", "H3", "SMALL", "SPAN", "DIV",
     "SECTION", "ARTICLE", "DL", "DT", "DD", "PRE", "DEL", "INS", "DETAILS", "SUMMARY", "METER", "UL", "LI", "CODE", "FOOTER",
 }  # fmt: skip
-ALL = "\n".join(HOSTILE)
 
 
 def run_diff() -> RunDiff:

@@ -29,6 +29,7 @@ COMMANDS = {
     "messages": "what the model saw, as a list that can be sent again",
     "debug": "step through a run, forwards and backwards, with the commands of pdb",
     "why": "where a text, a value or a failure came from, and which claims have a source",
+    "view": "look at runs in the browser: events, context, failure (this machine only)",
     "replay": "run an agent again; the recording answers its model calls",
     "fork": "run an agent up to a call, change something there, and continue live",
     "test": "turn a recorded run into a pytest test",

@@ -78,6 +78,13 @@ def at_least(least: int) -> Callable[[str], int]:
     return number
 
 
+def port(text: str) -> int:
+    """Read the number of a port for argparse."""
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"a port is a number up to 65535, not {text!r}")
+    return int(text)
+
+
 def add_live_tools(parser: argparse._ActionsContainer, what: str) -> None:
     """Add ``--live-tools``: names in a list with commas, in one flag or in several."""
     parser.add_argument(

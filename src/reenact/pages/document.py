@@ -10,6 +10,7 @@ import base64
 import hashlib
 import os
 import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,14 +19,29 @@ from ..errors import UsageError
 from .html import Child, Html, join, line, tag
 
 MARKER = "<!doctype html>\n<!-- a page of reenact "
-_STYLE = Path(__file__).with_name("style.css")
+STYLE = "style.css"
+"""What all pages have in common."""
+VIEWER_STYLE = "viewer.css"
+"""What shows a run: for the viewer and for a run as one file."""
 
 
-def document(title: str, *body: Child) -> str:
-    """Return a whole page; its body is a ``main`` with these children."""
-    style = _STYLE.read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+def asset(name: str) -> str:
+    """Return the text of a style sheet or script of this room."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def style_hash(*names: str) -> str:
+    """Return the hash by which a policy allows the style sheets of a page."""
+    digest = hashlib.sha256("".join(map(asset, names)).encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def document(title: str, *body: Child, styles: Sequence[str] = (STYLE,), skip_to: str = "differences") -> str:
+    """Return a whole page; its body is a ``main`` with these children, one with the id ``skip_to``."""
+    pictures = "; img-src data:" if VIEWER_STYLE in styles else ""
+    policy = (
+        f"default-src 'none'; style-src {style_hash(*styles)}{pictures}; base-uri 'none'; form-action 'none'"
+    )
     head = join(
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
@@ -33,9 +49,9 @@ def document(title: str, *body: Child) -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", line(title)),
-        tag("style", Html(style)),
+        tag("style", Html("".join(map(asset, styles)))),
     )
-    skip = tag("a", "Skip to the differences", href="#differences", class_="skip")
+    skip = tag("a", f"Skip to the {skip_to}", href=f"#{skip_to}", class_="skip")
     whole = join(tag("head", head), "\n", tag("body", skip, tag("main", *body)))
     return f"{MARKER}{__version__} -->\n{tag('html', whole, lang='en')}\n"
 
@@ -87,3 +103,21 @@ def _is_ours(path: str) -> bool:
 
 def _not_ours(path: str) -> UsageError:
     return UsageError(f"{path} exists, and is not a page of reenact", hint="--force replaces it")
+
+
+def served_document(title: str, *body: Child, script: str, **facts: str) -> str:
+    """Return a page of the viewer: style sheets and the script are loaded from the server that sent it.
+
+    ``facts`` become ``data-`` attributes of the body, for the script.
+    """
+    head = join(
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", line(title)),
+        *(tag("link", rel="stylesheet", href=f"/static/{name}") for name in (STYLE, VIEWER_STYLE)),
+        tag("script", src=f"/static/{script}", type="module"),
+    )
+    attributes = {f"data_{name}": value for name, value in facts.items()}
+    whole = join(tag("head", head), tag("body", *body, class_="viewer", **attributes))
+    return f"<!doctype html>\n{tag('html', whole, lang='en')}\n"

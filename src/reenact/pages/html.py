@@ -1,18 +1,24 @@
 """HTML that cannot be broken by what stands in it: every text is cleaned and escaped unless it is ``Html``.
 
-A trace is untrusted. Names of tags and attributes come from our code only, and a link leads to a place on the
-same page or nowhere. ``Html`` has ``__html__``, so template engines take it as it is.
+A trace is untrusted. Names of tags and attributes come from our code only. A link leads to a place on the
+same page or to a path of our own server; an image is part of the page. ``Html`` has ``__html__``, so template
+engines take it as it is.
 """
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from ..tracefile.events.text import clean, plain
 
-_EMPTY = frozenset(("br", "hr", "meta"))
+_EMPTY = frozenset(("br", "hr", "img", "input", "link", "meta"))
 _LINE = 600
 _LINKS = frozenset(("href", "src", "action", "data"))
+_HARMLESS = re.compile(
+    r"(?:#.*|/(?![/\\]).*|data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]*)\Z", re.DOTALL
+)
+"""A place on the page, a path of the server that sent it, or a picture that is in the page."""
 
 
 class Html(str):
@@ -63,6 +69,6 @@ def _attribute(key: str, value: object) -> str:
     key = key.rstrip("_").replace("_", "-")
     if value is True:
         return f" {key}"
-    if key in _LINKS and not str(value).startswith("#"):
-        raise ValueError(f"{key} must lead to a place on the page, not to {value!r}")
+    if key in _LINKS and not _HARMLESS.match(str(value)):
+        raise ValueError(f"{key} must lead to a place of ours, not to {str(value)[:200]!r}")
     return f' {key}="{text(str(value))}"'

@@ -308,6 +308,15 @@ class Index:
         turn = self.turn_of(event)
         return 0 if turn is None else turn.number
 
+    def nearby(self, index: int) -> tuple[int, str] | None:
+        """Return turn and lane of an event, None if that would take joining all calls of a large run."""
+        if self._near is None or self._recording.has_joined:
+            return self.turn_at(index), self.lane_at(index)
+        try:
+            return self._near.turn(index) if self.has_turns else 0, self._near.lane(index)
+        except _TooFar:
+            return None
+
     def cause_at(self, index: int) -> int | None:
         """Return the event one follows from: an end from its begin, a tool from its model call,
         the request of an agent inside a tool from that tool."""

@@ -15,11 +15,13 @@ from ..totals import Totals
 from ..tracefile import run_files, status
 from ..tracefile.columns import executions
 from ..tracefile.events.event_source import Shelf
+from ..tracefile.events.text import short_json
 from ..tracefile.file_ends import Ends, read_ends
 from ..tracefile.findings import Findings, Note
 from ..tracefile.plain_files import not_plain
 from ..tracefile.reader import check_version, refuse_if_foreign, unexpected
 from ..tracefile.records import LineReader, raw_lines
+from ..wire.json_values import as_text
 from .run_lines import RunLines, nothing_to_collect
 
 
@@ -121,6 +123,33 @@ def list_runs(folder: str) -> list[RunRow]:
                 rows += head_and_tail(folder + name, names)
     rows.sort(key=lambda row: (row.started or 0.0, row.path))
     return rows
+
+
+def with_copies(rows: list[RunRow]) -> list[tuple[RunRow, list[RunRow]]]:
+    """Return the rows, each with the replays and forks that are made from it."""
+    tops = {row.id: row for row in rows if row.made_from is None and row.id is not None}
+    found: dict[int, tuple[RunRow, list[RunRow]]] = {}
+    for row in rows:
+        if row.made_from not in tops:
+            found[id(row)] = row, []
+    for row in rows:
+        if row.made_from in tops:
+            found[id(tops[row.made_from])][1].append(row)
+    return list(found.values())
+
+
+def input_text(row: RunRow) -> str:
+    """Return what a run was started with, as one would type it."""
+    value = row.input
+    if type(value) is dict and type(value.get("url")) is str:
+        return str(value["url"])
+    if type(value) is list:
+        return " ".join(map(as_text, value))
+    return "" if value is None else value if type(value) is str else short_json(value, _WIDE)
+
+
+_WIDE = 120
+"""Characters of an input that is no text."""
 
 
 def head_and_tail(path: str, names: list[str] | None = None) -> list[RunRow]:

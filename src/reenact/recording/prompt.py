@@ -513,6 +513,8 @@ class ContextDelta(NamedTuple):
     changed: list[str]
     """Other parts of the request that differ."""
     parts: list[ContextPart]
+    lost: Sequence[Any] = ()
+    """Those messages that are gone."""
 
 
 def context_of(recording: Recording, event: Event) -> Context | None:
@@ -557,12 +559,14 @@ def delta_of(recording: Recording, event: Event) -> ContextDelta | None:
     if previous is None:
         return ContextDelta(context, None, 0, 0, [], context.messages)
     messages = context.messages
-    found = compare(recording.context_at(previous), [part.value for part in messages], Keys())
+    before = recording.context_at(previous)
+    found = compare(before, [part.value for part in messages], Keys())
     old, new = (body if type(body) is dict else {} for body in (previous.body, context.request.body))
     keys = [key for key in {**old, **new} if key not in schema.LISTS]
     changed = [key for key in keys if is_changed(old.get(key), new.get(key))]
     added = [messages[at] for at in found.added]
-    return ContextDelta(context, previous, len(messages) - len(added), len(found.lost), changed, added)
+    lost = [before[at] for at in found.lost]
+    return ContextDelta(context, previous, len(messages) - len(added), len(lost), changed, added, lost)
 
 
 _LEAST_SUMMARY = 20

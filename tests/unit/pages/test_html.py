@@ -49,15 +49,20 @@ def test_no_text_becomes_an_element_or_an_attribute(body: str, title: str) -> No
 
 def test_html_is_taken_as_it_is_and_none_as_nothing() -> None:
     assert join(Html("<b>"), "<b>", None) == "<b>&lt;b&gt;"
-    assert tag("input", hidden=True, name=None, checked=False) == "<input hidden></input>"
+    assert tag("p", hidden=True, name=None, checked=False) == "<p hidden></p>"
+    assert tag("input", name="q") == '<input name="q">'
     assert Html("<b>").__html__() == "<b>" and text(Html("&")) == "&"
 
 
 @pytest.mark.parametrize(
-    "target", ["javascript:alert(1)", "https://example.com", "//x", " #a", "data:text/html,x"]
-)
-def test_a_link_leads_to_a_place_on_the_page_or_is_refused(target: str) -> None:
-    with pytest.raises(ValueError, match="must lead to a place on the page"):
+    "target",
+    [
+        "javascript:alert(1)", "https://example.com", "//x", " #a", "data:text/html,x", "/\\x", "x",
+        "data:image/svg+xml;base64,PHN2Zy8+", "data:image/png;base64,a'><b>",
+    ],
+)  # fmt: skip
+def test_a_link_leads_to_a_place_of_ours_or_is_refused(target: str) -> None:
+    with pytest.raises(ValueError, match="must lead to a place of ours"):
         tag("a", "x", href=target)
     assert tag("a", "x", href="#d1") == '<a href="#d1">x</a>'
 

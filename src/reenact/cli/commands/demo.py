@@ -46,17 +46,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--serve", action="store_true", help="serve the scripted model on 127.0.0.1 until Ctrl-C"
     )
     parser.add_argument(
-        "--port", type=_port, metavar="N", help="the port for --serve (default: one that is free)"
+        "--port", type=run_argument.port, metavar="N", help="the port for --serve (default: one that is free)"
     )
     run_argument.add_json(
         parser, "print one JSON object: the trace and what failed; with --serve, the variables"
     )
-
-
-def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"a port is a number up to 65535, not {text!r}")
-    return int(text)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:

@@ -9,11 +9,10 @@ from typing import Any
 
 from ...debugger.suspects.marks import Mark, marks_of
 from ...errors import TraceFileError
-from ...recording.listing import RunRow, head_and_tail, list_runs
+from ...recording.listing import RunRow, head_and_tail, input_text, list_runs, with_copies
 from ...recording.run_addresses import default_folder
 from ...stats.run_filters import DEEP, Filter, parse_filter
-from ...tracefile.events.text import age, clean, compact, count, cut, plain, short_json
-from ...wire.json_values import as_text
+from ...tracefile.events.text import age, clean, compact, count, cut, plain
 from .. import run_argument
 from ..output import Cell, Output, Progress
 
@@ -136,7 +135,7 @@ def _table(rows: list[RunRow], out: Output, marks: dict[int, Mark], *, most: int
     now = time.time()
     head = ["status", "name", ">turns", ">steps", ">tokens", ">errors", ">age", "id", "model", "input"]
     cells: list[list[Cell]] = []
-    for row, copies in _with_copies(rows):
+    for row, copies in with_copies(rows):
         cells.append(_cells(row, now, out, marks.get(id(row))))
         cells += [_cells(each, now, out, marks.get(id(each)), below=True) for each in copies[:most]]
         if len(copies) > most:
@@ -144,19 +143,6 @@ def _table(rows: list[RunRow], out: Output, marks: dict[int, Mark], *, most: int
             cells.append([("", ""), (left_out, "dim")])
     less = ["steps", "turns", "model", "tokens", "age"]
     out.table(head, cells, flexible=9, less=less, least=_LEAST)
-
-
-def _with_copies(rows: list[RunRow]) -> list[tuple[RunRow, list[RunRow]]]:
-    """Return the rows, each with the replays and forks that are made from it."""
-    tops = {row.id: row for row in rows if row.made_from is None and row.id is not None}
-    found: dict[int, tuple[RunRow, list[RunRow]]] = {}
-    for row in rows:
-        if row.made_from not in tops:
-            found[id(row)] = row, []
-    for row in rows:
-        if row.made_from in tops:
-            found[id(tops[row.made_from])][1].append(row)
-    return list(found.values())
 
 
 def _cells(row: RunRow, now: float, out: Output, mark: Mark | None, *, below: bool = False) -> list[Cell]:
@@ -182,7 +168,7 @@ def _cells(row: RunRow, now: float, out: Output, mark: Mark | None, *, below: bo
 
 def _what(row: RunRow, mark: Mark | None) -> Cell:
     """Return what a run was started with; of one that failed also its error, else its first suspect."""
-    started_with = plain(_input(row), _WIDE)
+    started_with = plain(input_text(row), _WIDE)
     if row.error is not None:
         words, style = f"✗ {plain(row.error, _WIDE)}", "red"
     elif mark is not None and mark.number:
@@ -190,15 +176,6 @@ def _what(row: RunRow, mark: Mark | None) -> Cell:
     else:
         return started_with, "dim"
     return "  ".join(part for part in (cut(started_with, _BESIDE), words) if part), style
-
-
-def _input(row: RunRow) -> str:
-    value = row.input
-    if type(value) is dict and type(value.get("url")) is str:
-        return str(value["url"])
-    if type(value) is list:
-        return " ".join(map(as_text, value))
-    return "" if value is None else value if type(value) is str else short_json(value, _WIDE)
 
 
 _WIDE, _LEAST, _BESIDE = 120, 24, 20

@@ -7,8 +7,7 @@ from typing import Any
 
 from ...debugger.suspects.search import suspects_of
 from ...tracefile.events.event import Event
-from ...tracefile.events.text import arguments, clean, count, moment, seconds, short_json
-from ..view.events import offset_text
+from ...tracefile.events.text import arguments, clean, count, moment, offset_text, seconds, short_json
 from .session import Group, Session
 from .verbs_move import WHERE
 

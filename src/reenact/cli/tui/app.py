@@ -20,6 +20,7 @@ from textual.suggester import Suggester
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from ...debugger.run_findings import run_findings
 from ...debugger.stepper import Move, Stepper
 from ...errors import ReenactError
 from ...recording.event_addresses import failure_of
@@ -29,7 +30,6 @@ from ..repl.keyboard import completions
 from ..repl.session import Session, Verbs
 from . import panes
 from .captured import CapturedOutput
-from .findings import run_findings
 from .timeline import Timeline
 
 _EVERY = 0.5

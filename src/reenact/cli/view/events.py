@@ -12,21 +12,13 @@ from ... import schema
 from ...recording.recording import Recording
 from ...tracefile.events.event import Event
 from ...tracefile.events.event_text import address, describe
-from ...tracefile.events.text import cut, seconds, width_of
+from ...tracefile.events.text import cut, offset_text, width_of
 from ..output import Cell, Output
 
 _LEAST = 20
 """Columns an error gets in any case."""
 
 _STYLES = {"→": "cyan", "←": "cyan", "▸": "blue", "◂": "blue", "✗": "red", "✓": "green", "·": "dim"}
-
-
-def offset_text(ts: float | None, started: float | None) -> str:
-    """Return when an event happened, counted from the beginning of its run."""
-    if ts is None or started is None or not abs(ts - started) < 1e9:
-        return ""
-    passed = ts - started
-    return f"+{passed:.2f}s" if 0 <= passed < 60 else f"+{seconds(passed)}" if passed >= 0 else "before"
 
 
 def event_lines(

@@ -23,6 +23,7 @@ from ...tracefile.events.text import (
     count,
     cut,
     milliseconds,
+    offset_text,
     plain,
     seconds,
     width_of,
@@ -32,7 +33,6 @@ from ...wire.json_values import as_json, string
 from ...wire.neutral import REASONING, RESULT, TOOL
 from ...wire.results import CONTRADICTED, OTHER_FORM, SAME, comparable, result_text
 from ..output import Cell, Output
-from .events import offset_text
 
 # Texts in lines of a width, indented, cut with a note on how much was left out.
 

@@ -221,3 +221,11 @@ def age(then: float | None, now: float) -> str:
             return f"{passed / unit:.0f}{letter}"
     days = passed / 86400
     return f"{days:.0f}d" if days < 1000 else f"{days / 365:.0f}y"
+
+
+def offset_text(ts: float | None, started: float | None) -> str:
+    """Return when an event happened, counted from the beginning of its run."""
+    if ts is None or started is None or not abs(ts - started) < 1e9:
+        return ""
+    passed = ts - started
+    return f"+{passed:.2f}s" if 0 <= passed < 60 else f"+{seconds(passed)}" if passed >= 0 else "before"

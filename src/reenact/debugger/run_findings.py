@@ -1,10 +1,10 @@
-"""The findings pane: the suspects of a run, each with the address to jump to, and the damage in its file."""
+"""The findings of a run: the suspects of a run, each with the address to jump to, and the damage in its file."""
 
 from __future__ import annotations
 
-from ...debugger.story import story_of
-from ...debugger.suspects.search import suspects_of
-from ...recording.recording import Recording
+from ..recording.recording import Recording
+from .story import story_of
+from .suspects.search import suspects_of
 
 
 def run_findings(recording: Recording) -> list[tuple[str, str]]:
