@@ -1,4 +1,4 @@
-"""The findings of a run: the suspects of a run, each with the address to jump to, and the damage in its file."""
+"""The findings of a run: its suspects, each with the address to jump to, and the damage in its file."""
 
 from __future__ import annotations
 
