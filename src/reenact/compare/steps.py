@@ -347,7 +347,7 @@ class _Reader:
             parts = [part for _, message in messages for part in message_parts(message)]
             if len(messages) > 1:
                 at = {pointer: _as_sent(message, values) for pointer, message in messages}
-            stop = read.stop_reason()
+            stop = string(fields.get("stop_reason")) or read.stop_reason()
             if not messages and error is None and (text := reading.text(body, provider)):
                 parts = list(message_parts({"role": "assistant", "content": text}))
         else:
