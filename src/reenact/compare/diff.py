@@ -9,6 +9,7 @@ from typing import overload
 from ..errors import NoSuchRun, UsageError
 from ..recording.listing import RunRow, head_and_tail, list_runs
 from ..recording.recording import Recording, recording_at
+from ..tracefile.status import OK
 from .comparison import Comparison, Progress
 from .masks import Masks
 from .report import RunDiff
@@ -94,6 +95,13 @@ def earlier_run(recording: Recording) -> Recording:
             hint="name both: `reenact diff A B`; `reenact ls` lists the runs",
         )
     return Recording.load(before[-1].path, before[-1].id)
+
+
+def passing_run(recording: Recording) -> Recording | None:
+    """Return the newest run of the same name before another one that ended well; None if there is none."""
+    rows = list_runs(os.path.dirname(recording.path) or ".")
+    before = [row for row in rows if row.id is not None and row.status == OK and _is_before(row, recording)]
+    return Recording.load(before[-1].path, before[-1].id) if before else None
 
 
 def _is_before(row: RunRow, recording: Recording) -> bool:

@@ -29,7 +29,7 @@ from ..tracefile.findings import Finding
 from .event_filters import Filter, Where, types_of
 from .questions import ask
 from .step_session import StepSession
-from .suspects.search import suspects_of
+from .suspects.search import all_suspects
 from .suspects.suspect import Suspect
 
 # State: where a run stood right after one of its events.
@@ -214,7 +214,7 @@ class Debugger:
 
     def suspects(self) -> list[Suspect]:
         """Return what may have made the run go wrong, the likeliest first, each with its evidence."""
-        return suspects_of(self.recording)
+        return all_suspects(self.recording)
 
     def context_at(self, event: Event) -> SeenMessages:
         """Return all messages the model saw in a request, or in the one that led to an event.

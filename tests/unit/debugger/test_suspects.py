@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+import reenact
 from reenact import Debugger, Tap
 from reenact.cli.main import main
-from reenact.debugger.suspects.suspect import KINDS, Suspect
+from reenact.debugger.suspects.suspect import DIFFERS, KINDS, Suspect
 
 FAILS = object()
 """In place of a result: the tool has none."""
@@ -324,9 +325,43 @@ def test_a_listing_marks_the_run_and_keeps_the_mark(
     talk: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "120")
     talk.calls("price", {"city": "Oslo"}, "900 EUR", sent="120 EUR").says("Fine.").tap.close()
     assert main(["ls", str(tmp_path)]) == 0
     assert '! price(city="Oslo"): the tool returned "900 EUR"' in capsys.readouterr().out
     assert (tmp_path / "cache" / "reenact" / "suspects.marks").exists()
     assert main(["ls", "--json", str(tmp_path)]) == 0
     assert json.loads(capsys.readouterr().out)["suspects"]["shown"] == 1
+
+
+def priced(path, price: int, *, fails: bool) -> None:
+    """A run of one name that asks a tool for a price, and may fail after it."""
+    try:
+        with reenact.run("trip", path=path):
+            tap = reenact.Tap()
+            call = tap.record_model_request({"model": "m", "messages": [{"role": "user", "content": "go"}]})
+            tap.record_model_response({"role": "assistant", "content": "the price?"}, call=call)
+            tap.record_tool_result("get_price", price, call=tap.record_tool_call("get_price", {"hotel": "x"}))
+            if fails:
+                raise ValueError("over budget")
+    except ValueError:
+        pass
+
+
+def test_where_a_failed_run_first_differs_from_one_that_passed_is_a_suspect(tmp_path) -> None:
+    priced(tmp_path / "1.jsonl", 142, fails=False)
+    priced(tmp_path / "2.jsonl", 7, fails=True)  # failed runs are not compared with
+    priced(tmp_path / "3.jsonl", 8900, fails=True)
+    (found,) = [each for each in Debugger.load(tmp_path / "3.jsonl").suspects() if each.kind == DIFFERS]
+    assert found.evidence.startswith('get_price(hotel="x"): the same tool with the same arguments returned')
+    assert found.event.kind == "tool.called" and found.confidence == 0.6
+    for path, fails in (("4.jsonl", False), ("5.jsonl", True)):
+        priced(tmp_path / path, 8900, fails=fails)
+    assert DIFFERS not in {each.kind for each in Debugger.load(tmp_path / "4.jsonl").suspects()}
+    last = [each for each in Debugger.load(tmp_path / "5.jsonl").suspects() if each.kind == DIFFERS]
+    assert [each.confidence for each in last] == [0.1]  # the failure itself is all that differs
+
+
+def test_a_failed_run_with_no_other_beside_it_is_compared_with_none(tmp_path) -> None:
+    priced(tmp_path / "1.jsonl", 142, fails=True)
+    assert DIFFERS not in {each.kind for each in Debugger.load(tmp_path / "1.jsonl").suspects()}

@@ -20,7 +20,7 @@ from ...debugger.story import (
     totals_dict,
     turn_dict,
 )
-from ...debugger.suspects.search import suspects_of
+from ...debugger.suspects.search import all_suspects, suspects_of
 from ...money.ledger import Ledger
 from ...recording.listing import RunRow
 from ...recording.prompt import Keys
@@ -101,7 +101,7 @@ def _show_event(recording: Recording, text: str, as_json: bool, out: Output) -> 
 
 
 def _list_suspects(recording: Recording, as_json: bool, out: Output) -> None:
-    found = suspects_of(recording)
+    found = all_suspects(recording)
     if as_json:
         for each in found:
             out.json_line(each.as_dict())

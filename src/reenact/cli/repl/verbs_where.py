@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from ...debugger.suspects.search import suspects_of
+from ...debugger.suspects.search import all_suspects
 from ...tracefile.events.event import Event
 from ...tracefile.events.text import arguments, clean, count, moment, offset_text, seconds, short_json
 from .session import Group, Session
@@ -94,7 +94,7 @@ def _lanes(session: Session, argument: str) -> None:
 
 @WHERE.verb("suspects", "", "what may have made the run go wrong, the likeliest first, with their events")
 def _suspects(session: Session, argument: str) -> None:
-    found = suspects_of(session.stepper.recording)
+    found = all_suspects(session.stepper.recording)
     rows = [(each.address, f"{each.confidence:.2f}", each.kind, each.evidence) for each in found]
     if rows:
         session.view.rows(

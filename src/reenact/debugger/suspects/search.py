@@ -9,6 +9,7 @@ from dataclasses import replace
 from ...recording.recording import Recording
 from ..story import Story, story_of
 from . import model_rules, result_rules, tool_rules, value_rules
+from .passing_run import first_root
 from .scene import Scene
 from .suspect import Suspect
 
@@ -18,10 +19,16 @@ _AGAIN = 0.85
 _RULES = (*result_rules.RULES, *tool_rules.RULES, *model_rules.RULES, *value_rules.RULES)
 
 
+def all_suspects(recording: Recording) -> list[Suspect]:
+    """Return the suspects of a run read whole, and where it first differs from the last one that passed."""
+    root = first_root(recording)
+    return sorted([*suspects_of(recording), *([] if root is None else [root])], key=_rank)
+
+
 def suspects_of(recording: Recording, story: Story | None = None) -> list[Suspect]:
     """Return the suspects of a run, the likeliest first, of equal ones the earlier; equal texts as one.
 
-    ``story`` is the part of a large run to look at; without one it is read whole.
+    ``story`` is the part of a large run to look at; without one it is read whole. No other run is read.
     """
     scene = Scene(story_of(recording, everything=True) if story is None else story, recording)
     equal: dict[tuple[str, str], Suspect] = {}
