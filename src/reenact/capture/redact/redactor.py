@@ -199,7 +199,7 @@ class Redactor:
             return _same(value, [self._under_secret_key(kind, item) for item in value])
         if type(value) is dict:
             for mark in ("$bytes", "$repr"):  # what was no text before it was made plain
-                if mark in value:
+                if type(value.get(mark)) is str:
                     return {**value, mark: self._leaf(kind, value[mark])}
         return self._walk(value, schema=False)
 
@@ -210,7 +210,7 @@ class Redactor:
 
         try:
             text = a2b_base64(mark["$bytes"]).decode("utf-8")
-        except ValueError:
+        except (ValueError, TypeError):  # a trace that is checked may hold anything there
             return mark
         new = self._text(text)
         if new is text:

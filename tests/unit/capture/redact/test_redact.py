@@ -457,3 +457,10 @@ def test_import_and_a_look_at_harmless_text_load_nothing_heavy() -> None:
     out = subprocess.run([sys.executable, "-I", "-S", "-c", "import sys; sys.path[:0] = " + repr(sys.path) + ";" + code],
                          capture_output=True, text=True, check=True)  # fmt: skip
     assert out.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("odd", [{}, {"a": 1}, [], 7, None, "no base64"], ids=repr)
+def test_marks_of_a_hostile_trace_hold_anything(odd: object) -> None:
+    value = {"password": {"$bytes": odd}, "x": {"$bytes": odd}, "token": {"$repr": odd}}
+    cleaned = Redactor({}).clean({**value, "note": f"sk-ant-api03-{'a' * 40}"})
+    assert "aaaa" not in cleaned["note"]
