@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import groupby
 
 from ..errors import UsageError
 from ..recording.recording import Recording
@@ -114,7 +115,8 @@ class Comparison:
         return None if found is None else found.number
 
     def _rows(self) -> list[Row]:
-        numbers = [self._number(*pair) for pair, _ in self.pairs]
+        pairs = _as_they_ran(self.pairs)
+        numbers = [self._number(*pair) for pair in pairs]
         differing = [
             at for at, number in enumerate(numbers) if number is not None and number <= MOST_DIFFERENCES
         ]
@@ -128,7 +130,7 @@ class Comparison:
         for at in sorted(wanted):
             if at > last + 1:
                 rows.append(Row(skipped=at - last - 1))
-            (one, other), _ = self.pairs[at]
+            one, other = pairs[at]
             rows.append(
                 Row(
                     None if one is None else step_of(one, self.left),
@@ -269,6 +271,21 @@ def _first_change(difference: Difference) -> str:
     path = plain(change.path or change.part, 60)
     rest = f", and {count(more, 'other place')}" if more else ""
     return f" ({path}: {sides[0]} → {sides[1]}{rest})"
+
+
+def _as_they_ran(pairs: Sequence[tuple[Pair, str]]) -> list[Pair]:
+    """Return aligned steps as they are shown: the tools of one response in the order of their calls."""
+    found: list[Pair] = []
+    for block, group in groupby(pairs, lambda each: (each[1], _first(each[0]).block or None)):
+        steps = [pair for pair, _ in group]
+        found += steps if block[1] is None else sorted(steps, key=lambda pair: _first(pair).number)
+    return found
+
+
+def _first(pair: Pair) -> StepFacts:
+    step = pair[0] or pair[1]
+    assert step is not None
+    return step
 
 
 def _side(run: RunSteps) -> Side:
