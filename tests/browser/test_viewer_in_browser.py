@@ -43,9 +43,17 @@ class Visit:
     def until(self, holds: str, value: Any = None) -> None:
         """Wait for a condition; looked at from outside, since the page's policy allows nobody to evaluate texts."""
         end = time.monotonic() + 60
-        while not self.page.evaluate(holds, value):
+        while not self._holds(holds, value):
             assert time.monotonic() < end, (holds, value, self.page.url, self.page.inner_text("body")[:2000])
             self.page.wait_for_timeout(20)
+
+    def _holds(self, holds: str, value: Any) -> bool:
+        try:
+            return bool(self.page.evaluate(holds, value))
+        except Exception as why:
+            if "context was destroyed" not in str(why):
+                raise
+            return False  # another page is being loaded
 
     def at(self, address: str) -> None:
         """Wait until an event is shown."""

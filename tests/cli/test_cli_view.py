@@ -129,6 +129,8 @@ def test_filters_lanes_and_moves(folder: Path, viewer: Served) -> None:
 
     assert go("at=2&move=turn%2B")["at"] == "10"
     assert go("at=10&move=turn-")["at"] == "2"
+    assert go("at=12&move=turn-")["at"] == "2"
+    assert "last turn" in go("at=last&move=turn%2B")["note"]
     assert go("at=2&move=lane%2B")["at"] == "3"
     assert "Beginning" in go("at=2&move=lane-")["note"]
     assert go("at=last")["row"] == 33
@@ -264,3 +266,11 @@ def test_without_a_browser_the_address_is_printed(tmp_path: Path) -> None:
     child.send_signal(2)
     ended = finish(child, 60)
     assert ended.code == 0 and "Open this address in a browser" in ended.err
+
+
+def test_the_last_line_of_the_demo_opens_its_run(tmp_path: Path) -> None:
+    shown = finish(start("-m", "reenact", "demo", "--keep", "runs", cwd=tmp_path))
+    line = [line.strip() for line in shown.out.splitlines() if " view " in line][-1]
+    assert "in the browser" in shown.out.splitlines()[-1]
+    with served(*shlex.split(line.partition(" view ")[2]), cwd=tmp_path) as viewer:
+        assert "trip-planner" in viewer.get("/").text

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -206,6 +206,24 @@ class Stepper:
                 f"No event of lane {lane} comes {side} this one; {'s' if direction > 0 else 'rs'} continues.",
             )
         return self._stay(direction)
+
+    def turn(self, direction: int = 1) -> Move:
+        """Go to where the next turn begins, or the one before; before the first one to the first event."""
+        if not self.events:
+            return self._stay(direction)
+        begins = (at for at in self._from_here(direction) if is_turn_begin(self.events[at]))
+        if direction < 0:
+            next(begins, None)  # where this one begins
+        to = next(begins, None)
+        if to is None and direction > 0:
+            return Move(False, "This is the last turn.")
+        return self._go((to or 0, 0))
+
+    def _from_here(self, direction: int) -> Iterator[int]:
+        indexes = range(self.index + 1, len(self.events)) if direction > 0 else range(self.index, -1, -1)
+        for passed, index in enumerate(indexes):
+            self.progress(passed, len(indexes))
+            yield index
 
     def out(self) -> Move:
         """Go to where the call begun here ends, else out to the end of the call around it."""

@@ -34,7 +34,7 @@ def status_badge(status: str) -> Html:
 def run_header(recording: Recording, story: Story, bill: Bill | None) -> Html:
     """Return the first lines of a run's page."""
     return tag(
-        "header",
+        "div",
         tag("div", status_badge(recording.status), tag("h1", line(recording.name)), class_="title"),
         _ended(recording, story),
         tag("div", *_figures(recording, bill), class_="figures"),

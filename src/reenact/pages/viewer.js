@@ -175,7 +175,7 @@ class RunPage {
     at = at === "here" ? this.at : at;
     if (!at) { $("event").textContent = "No event yet."; return; }
     const answer = await get(`${this.base}/go?${this.query({ at, move })}`);
-    if (!answer.ok) { $("event").innerHTML = await answer.text(); return; }
+    if (!answer.ok) { $("event").innerHTML = await answer.text(); $("context").textContent = ""; return; }
     const found = await answer.json();
     if (found.note) note(found.note);
     this.list.selected = found.row;

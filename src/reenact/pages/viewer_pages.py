@@ -101,7 +101,7 @@ def run_page(name: str, head: Html, *, key: str, opens_at: str, is_live: bool) -
     )
     body = [
         tag("a", "Skip to the event", href="#event", class_="skip"),
-        tag("div", _nav(is_live), tag("div", head, id="top"), _lanes(), class_="top"),
+        tag("header", _nav(is_live), tag("div", head, id="top"), _lanes(), class_="top"),
         tag("main", left, right, class_="panes"),
         tag("p", id="note", role="status", hidden=True),
         _keys(),

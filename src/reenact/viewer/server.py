@@ -187,8 +187,7 @@ class Viewer:
             if move in ("lane+", "lane-"):
                 note = stepper.next(1 if move[-1] == "+" else -1).note
             elif move in ("turn+", "turn-"):
-                number = stepper.turn_at(stepper.index) + (1 if move[-1] == "+" else -1)
-                note = stepper.go(f"turn:{number}" if number > 0 else "first").note
+                note = stepper.turn(1 if move[-1] == "+" else -1).note
             elif move == "failure":
                 stepper.go(run.opens_at)
             row = run.listed(_shown(request)).row_of(stepper.place)

@@ -16,7 +16,8 @@ from typing import Any
 
 from ...debugger.ending import ending
 from ...demo.model_server import scripted_model, variables
-from ...errors import TraceFileError, UsageError
+from ...errors import MissingExtra, TraceFileError, UsageError
+from ...extras import have
 from ...recording.prompt import delta_of
 from ...recording.recording import Recording
 from ...tracefile.events.event_text import error_text
@@ -180,9 +181,18 @@ def _show_next(folder: str, out: Output) -> None:
         (["debug", folder], "step back and forth from where it failed"),
         (["grep", "-w", "8900", folder], "where the wrong price came from"),
         (["doctor", folder], "is the file whole?"),
+        (["view", folder], _in_browser()),
     ):
         out.line(f"  {clean(shlex.join([*_typed(), *words]))}")
         out.line(out.paint(f"      {what}", "dim"))
+
+
+def _in_browser() -> str:
+    """Return what the viewer is for, and how to install what it needs where that is missing."""
+    missing = [name for name in ("starlette", "uvicorn") if have(name) is None]
+    return "all of it in the browser" + (
+        f" (first: {MissingExtra(missing[0], 'view').hint})" if missing else ""
+    )
 
 
 def _typed() -> list[str]:

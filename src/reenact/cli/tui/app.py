@@ -252,11 +252,7 @@ class DebugApp(App[int]):
         self._move(lambda: self.stepper.next(direction))
 
     def action_turn(self, direction: int) -> None:
-        def move() -> Move:
-            number = self.stepper.turn_at(self.stepper.index) + direction
-            return self.stepper.go(f"turn:{number}") if number > 0 else self.stepper.go("first")
-
-        self._move(move)
+        self._move(lambda: self.stepper.turn(direction))
 
     def action_run(self, direction: int) -> None:
         self._move(lambda: self.stepper.run(direction))
