@@ -146,7 +146,7 @@ class Comparison:
     def _same_again(self) -> tuple[int, int] | None:
         """Return from which steps on everything that was done is equal again; the end is not looked at."""
         again: tuple[int, int] | None = None
-        for (one, other), _ in reversed(self.pairs):
+        for one, other in reversed(_as_they_ran(self.pairs)):
             if self._number(one, other) is not None:
                 if (one or other).kind == "end":  # type: ignore[union-attr]
                     continue
