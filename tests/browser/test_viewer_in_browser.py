@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from reenact import Tap
+from reenact.cli.main import main
 from support import browser as browsers
 from support.examples import long
 from support.harness import environment
@@ -173,6 +174,7 @@ def test_search_and_filters_are_in_the_address(browser: Any, viewer: Served) -> 
 GROWING = """
 import sys
 from reenact import Tap
+from reenact.cli.main import main
 tap = Tap(sys.argv[1], name="growing")
 for line in sys.stdin:
     tap.record_tool_result("look", line.strip(), call=tap.record_tool_call("look", {}))
@@ -262,6 +264,35 @@ def test_a_hostile_trace_stays_inert(browser: Any, tmp_path: Path) -> None:
         page.wait_for_selector("table.runs")
         assert page.evaluate("window.pwned") is None
         visit.close()
+
+
+def test_an_exported_run_opens_from_disk_and_loads_nothing(browser: Any, tmp_path: Path) -> None:
+    for name, trace in (
+        ("failing", failing(tmp_path / "a.jsonl")),
+        ("hostile", hostile(tmp_path / "b.jsonl")),
+    ):
+        target = tmp_path / f"{name}.html"
+        assert main(["export", str(trace), "--html", str(target)]) == 0
+        noted: list[str] = []
+        page = browser.new_page()
+        page.on("request", lambda sent: noted.append(sent.url))
+        page.on("console", lambda message: noted.append(message.text))
+        page.goto(f"{target.as_uri()}#/e/3")
+        page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+        page.wait_for_timeout(200)
+        assert [each.partition("#")[0] for each in noted] == [target.as_uri()]
+        assert page.evaluate("window.pwned") is None and page.locator("script").count() == 0
+        assert page.locator("[id='/e/3']").count() == 1
+        text = page.inner_text("body")
+        assert not set(BIDI) & set(text)
+        if name == "failing":
+            assert "FAILED" in text and "Turn 2" in text and "Nothing of the run was left out." in text
+        else:
+            assert "Left out of this page" in text
+        page.close()
+    target.write_text("mine")
+    assert main(["export", str(trace), "--html", str(target)]) == 2 and target.read_text() == "mine"
+    assert main(["export", str(trace), "--html", str(target), "--force"]) == 0
 
 
 @pytest.mark.parametrize("events", [100_000, long(1_000_000)])

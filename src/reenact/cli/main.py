@@ -30,6 +30,7 @@ COMMANDS = {
     "debug": "step through a run, forwards and backwards, with the commands of pdb",
     "why": "where a text, a value or a failure came from, and which claims have a source",
     "view": "look at runs in the browser: events, context, failure (this machine only)",
+    "export": "a run as one HTML file to send to a colleague",
     "replay": "run an agent again; the recording answers its model calls",
     "fork": "run an agent up to a call, change something there, and continue live",
     "test": "turn a recorded run into a pytest test",

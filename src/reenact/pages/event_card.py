@@ -99,8 +99,8 @@ def _request(event: Event) -> Iterator[Child]:
         if key not in schema.LISTS and key not in ("system", "tools", "instructions")
     }
     number = event.stored_fields.get("n")
-    size = f"{count(number, 'message')}, below as the model saw them." if type(number) is int else ""
-    yield tag("p", size or "The messages are below as the model saw them.", class_="soft")
+    if type(number) is int:
+        yield tag("p", f"{count(number, 'message')} in its context", class_="soft")
     if settings:
         yield tag("section", tag("h3", "New or changed settings"), json_tree(settings))
 

@@ -18,7 +18,7 @@ def verdict_badge(verdict: str) -> Html:
     return tag("span", verdict, class_=f"badge {_BADGES[verdict]}")
 
 
-def foot(left_out: LeftOut, paths: Sequence[str]) -> Html:
+def foot(left_out: LeftOut, paths: Sequence[str], whole: str = "comparison") -> Html:
     """Return the end of a page: what it was made from, and what is not on it."""
     notes = left_out.notes
     missing = (
@@ -28,5 +28,5 @@ def foot(left_out: LeftOut, paths: Sequence[str]) -> Html:
     )
     names = ", ".join(dict.fromkeys(map(os.path.basename, paths)))  # where they are is nobody else's business
     files = tag("p", f"Made by reenact {__version__} from ", tag("code", line(names)))
-    complete = None if notes else tag("p", "Nothing of the comparison was left out.")
+    complete = None if notes else tag("p", f"Nothing of the {whole} was left out.")
     return tag("footer", *missing, complete, files)
