@@ -7,7 +7,7 @@ TESTED := $(VENV)/.tested
 PARTS := $(VENV)/.parts
 unexport PYTHONDONTWRITEBYTECODE  # what is compiled once need not be compiled in every process
 
-.PHONY: demo compiled test test-long test-pythons test-versions test-frameworks test-neighbours bench check format house clean
+.PHONY: demo compiled test test-long test-pythons test-versions test-frameworks test-neighbours bench screenshots check format house clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "reenact needs Python 3.11 or newer; try: make PYTHON=python3.11")'
@@ -74,6 +74,10 @@ test-versions: $(TESTED)
 # The order of the source tree in numbers; BEFORE=REV puts another commit beside it.
 house: $(TESTED)
 	PYTHONPATH=tests $(BIN)/python -m support.house $(if $(BEFORE),--before $(BEFORE)) $(if $(LIST),--list)
+
+# The pictures of the viewer in the docs, taken in the browser of the tests.
+screenshots: $(BROWSER)
+	$(BIN)/python docs/images/viewer.py
 
 bench: $(TESTED)
 	$(BIN)/python -m pip install -q --group bench
