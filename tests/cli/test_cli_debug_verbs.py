@@ -43,6 +43,7 @@ SITTING = [
     ("l", ["turn 1", "turn 3  lane researcher", ">    8"]),
     ("ll", [">    8", '"result": "Hotel Lisboa"']),
     ("lanes", ["lane", ">  researcher", "main"]),
+    ("suspects", ["13", "model error", "a model call failed: TimeoutError: too slow"]),
     ("p", ['tool = "search"', "duration_ms"]),
     ("p result", ['"Hotel Lisboa"']),
     ("p tool + result", ['"searchHotel Lisboa"']),

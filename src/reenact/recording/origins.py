@@ -130,16 +130,15 @@ class Origins:
     def _result(self, wanted: set[str], link: Event) -> Origin:
         """Return the tool results with these ids nearest before a request; ids may be used again."""
         found: dict[str, Event] = {}
+        for part, result in self._recording.entries.beside(link.index or 0):
+            if part < 0 and result.tool_id in wanted:  # derived, so no event before the request has it
+                found.setdefault(result.tool_id, result)
         for event in self._before(link, _NEAR):
             if len(found) == len(wanted):
                 break
             tool_id = event.tool_id if event.event_type == schema.TOOL_RESULT else None
             if type(tool_id) is str and tool_id in wanted:
                 found.setdefault(tool_id, event)
-        beside = self._recording.entries.beside(link.index or 0) if len(found) < len(wanted) else []
-        for part, result in beside:
-            if part < 0 and result.tool_id in wanted:
-                found.setdefault(result.tool_id, result)
         events = sorted(found.values(), key=lambda event: event.index or 0)
         return Origin(events, "tool", link) if events else Origin([link], "request")
 

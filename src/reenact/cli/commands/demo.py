@@ -179,7 +179,7 @@ def _show_next(folder: str, out: Output) -> None:
         (["show", folder, "--event", "@error"], "the failing event in full"),
         (["messages", folder, "--turn", "3"], "the conversation as the model saw it"),
         (["debug", folder], "step back and forth from where it failed"),
-        (["grep", "-w", "8900", folder], "where the wrong price came from"),
+        (["why", folder, "8900"], "where the wrong price came from"),
         (["doctor", folder], "is the file whole?"),
         (["view", folder], _in_browser()),
     ):

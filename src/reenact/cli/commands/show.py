@@ -21,6 +21,7 @@ from ...debugger.story import (
     turn_dict,
 )
 from ...debugger.suspects.search import all_suspects, suspects_of
+from ...debugger.suspects.suspect import MODEL_ERROR, NO_ANSWER, TOOL_ERROR
 from ...money.ledger import Ledger
 from ...recording.listing import RunRow
 from ...recording.prompt import Keys
@@ -123,10 +124,11 @@ def _show(
     chosen = None if turn is None else only(story, turn, recording.name)
     ledger = Ledger()
     bill = bill_of(story, ledger)
-    failing = _show_ending(recording, story, typed, out)
+    failure, failing = _show_ending(recording, story, typed, out)
     _show_identity(recording, out)
     if chosen is None and not flat:
-        show_suspects(suspects_of(recording, story), out)
+        found = suspects_of(recording, story)
+        show_suspects([each for each in found if each.event != failure or each.kind not in _ENDINGS], out)
     out.line()
     if flat and chosen is not None:
         print_events(events_of(chosen, recording), recording, out)
@@ -150,17 +152,23 @@ def _show(
     show_totals(recording, story, bill, out)
 
 
-def _show_ending(recording: Recording, story: Story, typed: Sequence[str], out: Output) -> int | None:
-    """Write how the run ended and where to look; return the number of the failing turn."""
+_ENDINGS = (TOOL_ERROR, MODEL_ERROR, NO_ANSWER)
+"""Suspects that say of the failure itself what the first line says already."""
+
+
+def _show_ending(
+    recording: Recording, story: Story, typed: Sequence[str], out: Output
+) -> tuple[Event | None, int | None]:
+    """Write how the run ended and where to look; return the failure and the number of its turn."""
     calls = open_calls(recording, [*story.calls, *story.derived])
     show_ending(recording, out, calls)
     failure = failed_at(recording, calls)
     if failure is None:
-        return None
+        return None, None
     block = story.block_of(failure)
     number = block.number if block is not None else 0
     show_pointers(failure, number, typed, recording.first_writer, out)
-    return number
+    return failure, number
 
 
 def _show_identity(recording: Recording, out: Output) -> None:
