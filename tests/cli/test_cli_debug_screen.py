@@ -42,7 +42,7 @@ def played(path, play, size=(80, 24)):
 
 
 async def settled(app, pilot):
-    for _ in range(200):
+    for _ in range(3000):
         await pilot.pause(0.01)
         if not app._is_busy:
             await pilot.pause()
@@ -147,7 +147,7 @@ def test_tab_completes_a_word_and_the_arrows_bring_lines_back(trip):
     async def play(app, pilot):
         command = app.query_one(Input)
         await press(app, pilot, "colon", *"lan")
-        for _ in range(50):
+        for _ in range(3000):
             await pilot.pause(0.01)
             if command._suggestion:
                 break
@@ -210,7 +210,7 @@ def test_a_growing_run_appears_and_is_followed_on_demand(tmp_path):
             agent.stdin.write("\n")
             agent.stdin.flush()
             assert agent.stdout.readline() == "more\n"
-            for _ in range(500):
+            for _ in range(3000):
                 await pilot.pause(0.02)
                 if len(app.stepper.events) > before and not app._is_busy:
                     break
@@ -285,7 +285,7 @@ def tmux(tmp_path, words, columns, rows, **env):
     def until(wanted, *keys):
         for key in keys:
             subprocess.run([*server, "send-keys", "--", key], check=True)
-        end = time.monotonic() + 30
+        end = time.monotonic() + 90
         while time.monotonic() < end:
             screen = subprocess.run(
                 [*server, "capture-pane", "-p"], capture_output=True, text=True, check=True
