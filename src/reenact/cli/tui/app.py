@@ -99,13 +99,13 @@ class DebugApp(App[int]):
         Binding("backspace", "retrace(-1)", "where I was", show=False),
         Binding("pagedown", "page(1)", "page", show=False),
         Binding("pageup", "page(-1)", "page back", show=False),
-        Binding("slash", "type('/')", "search"),
-        Binding("colon", "type('')", "command"),
+        Binding("slash", "type('/')", "search", priority=True),
+        Binding("colon", "type('')", "command", priority=True),
         Binding("tab", "pane(1)", "pane", priority=True),
         Binding("shift+tab", "pane(-1)", "pane back", show=False, priority=True),
         Binding("d", "only_new", "new only"),
         Binding("F", "follow", "follow", show=False),
-        Binding("question_mark", "type('h')", "help", key_display="?"),
+        Binding("question_mark", "type('h')", "help", key_display="?", priority=True),
         Binding("escape", "leave", "stop", show=False),
         Binding("q", "quit", "quit"),
     ]
@@ -342,10 +342,15 @@ class DebugApp(App[int]):
 
     # the command line -----------------------------------------------------------------------------
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Where the command line is open, its keys are letters."""
+        return action != "type" or not self.query_one("#command", Input).has_focus
+
     def action_type(self, text: str) -> None:
+        """Open the command line at once: the keys that follow are typed into it."""
         command = self.query_one("#command", Input)
         command.value = text
-        command.focus()
+        self.screen.set_focus(command)
         command.cursor_position = len(text)
 
     def action_leave(self) -> None:
