@@ -161,7 +161,7 @@ class Walk:
         lost = _lost_in_request(left, right)
         if not roots and not explained:
             self._hide(left, right, "request", lost)
-        if answer and (left.asked is None or right.asked is None):
+        if answer and (left.request is None or right.request is None):
             explained = explained or self._repeats(self._texts.output(left), self._texts.output(right))
             lost |= {WITHHELD}
         if not answer:
@@ -208,9 +208,9 @@ class Walk:
     def _changed_settings(
         self, left: StepFacts, right: StepFacts
     ) -> list[tuple[str, Digest | None, Digest | None]]:
-        one = left.asked.settings if left.asked is not None else {}
-        other = right.asked.settings if right.asked is not None else {}
-        if one == other or left.asked is None or right.asked is None:
+        one = left.request.settings if left.request is not None else {}
+        other = right.request.settings if right.request is not None else {}
+        if one == other or left.request is None or right.request is None:
             return []
         keys = {**one, **other}
         return [(key, one.get(key), other.get(key)) for key in keys if one.get(key) != other.get(key)]
@@ -230,13 +230,15 @@ class Walk:
                 roots.append((report.MODEL, "", part))
             else:
                 roots.append((report.PROMPT, part, part))
-        for asked, added, dropped in zip((left.asked, right.asked), state.added, state.dropped, strict=True):
-            added += asked.added if asked is not None else []
-            dropped += asked.dropped if asked is not None else []
+        for request, added, dropped in zip(
+            (left.request, right.request), state.added, state.dropped, strict=True
+        ):
+            added += request.added if request is not None else []
+            dropped += request.dropped if request is not None else []
         only = self._not_masked(_cancelled(*state.added), left, right)
         gone = _cancelled(*state.dropped)
         state.added, state.dropped = ([], []), ([], [])
-        if left.asked is None or right.asked is None or not any((*only, *gone)):
+        if left.request is None or right.request is None or not any((*only, *gone)):
             return roots, explained, (frozenset(), frozenset())
         if any(
             self._explains(piece, side, (left, right)[side]) is None
@@ -365,9 +367,9 @@ class Walk:
         side = 0 if left is not None else 1
         step = left or right
         assert step is not None
-        if step.asked is not None:
-            state.added[side].extend(step.asked.added)
-            state.dropped[side].extend(step.asked.dropped)
+        if step.request is not None:
+            state.added[side].extend(step.request.added)
+            state.dropped[side].extend(step.request.dropped)
         group = state.one_sided
         if group is not None and bool(group.left) == (side == 0):
             (group.left if side == 0 else group.right).append(step)
@@ -418,18 +420,18 @@ def _answer_parts(left: StepFacts, right: StepFacts) -> list[str]:
         return ["error"]
     if one is None or other is None:
         return []
-    parts = ["decision"] if one.said.uses != other.said.uses else []
-    parts += ["text"] if one.said.text != other.said.text else []
+    parts = ["decision"] if one.words.uses != other.words.uses else []
+    parts += ["text"] if one.words.text != other.words.text else []
     if not parts:
         parts += ["stop"] if one.stop != other.stop else []
-        parts += ["reasoning"] if one.said.reasoning != other.said.reasoning else []
+        parts += ["reasoning"] if one.words.reasoning != other.words.reasoning else []
     if not parts and one.model != other.model and one.model and other.model:
         parts = ["served"]
     return parts
 
 
 def _lost_in_request(left: StepFacts, right: StepFacts) -> frozenset[str]:
-    return frozenset().union(*(step.asked.lost for step in (left, right) if step.asked is not None))
+    return frozenset().union(*(step.request.lost for step in (left, right) if step.request is not None))
 
 
 def _part_of_setting(key: str) -> str:

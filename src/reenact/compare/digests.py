@@ -131,7 +131,7 @@ class Piece(NamedTuple):
     """Of a result: the id of the tool use, else the name of the tool."""
 
 
-class Said(NamedTuple):
+class ResponseWords(NamedTuple):
     """The parts of a message of the model."""
 
     text: Digest | None
@@ -151,13 +151,13 @@ def pieces_of(message: Any, comparable: Comparable) -> list[Piece]:
     results = [_result(part) for part in parts if isinstance(part, ToolResult)]
     rest = [part for part in parts if not isinstance(part, ToolResult)]
     if role == "assistant":
-        return [Piece(role, digest_of_said(said(rest))), *results]
+        return [Piece(role, digest_of_words(words_of(rest))), *results]
     own = [part for part in map(_plain_part, rest) if part]
     role = "system" if role == "system" else "user"
     return [*([Piece(role, digest(own[0] if len(own) == 1 else own))] if own else []), *results]
 
 
-def said(parts: Iterable[Part]) -> Said:
+def words_of(parts: Iterable[Part]) -> ResponseWords:
     """Return what the model wrote and which tools it requested."""
     texts, reasoning, uses = [], [], []
     for part in parts:
@@ -167,14 +167,14 @@ def said(parts: Iterable[Part]) -> Said:
             reasoning.append(part.text)
         elif (found := _plain_part(part)) is not None:
             texts.append(found)
-    return Said(
+    return ResponseWords(
         digest("".join(map(str, texts)).strip()) if any(texts) else None,
         tuple(sorted(uses)),
         digest("".join(reasoning)) if any(reasoning) else None,
     )
 
 
-def digest_of_said(found: Said) -> Digest:
+def digest_of_words(found: ResponseWords) -> Digest:
     """Return one digest for what a message of the model does; its thoughts are left out."""
     return digest([str(found.text), [[name, args.hex()] for name, args in found.uses]])
 

@@ -349,11 +349,11 @@ def _features(run: RunSteps) -> dict[Feature, StepFacts]:
                 ("output", step.name, _hex(step.args), _hex(step.output), _hex(step.error)), step
             )
         elif step.kind == "model":
-            if step.asked is not None:
-                for piece in step.asked.added:
+            if step.request is not None:
+                for piece in step.request.added:
                     if piece.role in ("system", "user"):
                         found.setdefault(("prompt", piece.role, piece.digest.hex()), step)
-                for name, value in step.asked.settings.items():
+                for name, value in step.request.settings.items():
                     found.setdefault(("prompt", name, value.hex()), step)
             if step.answered is not None:
                 found.setdefault(("response", step.key.hex()), step)

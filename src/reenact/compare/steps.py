@@ -22,7 +22,7 @@ from ..wire.equality_rules import DROPPED, DROPPED_AT_TOP, is_default, skeleton
 from ..wire.json_values import mapping, string
 from ..wire.messages import message_parts
 from ..wire.neutral import ToolUse
-from .digests import Comparable, Digest, Piece, Said, digest, digest_of_said, pieces_of, said
+from .digests import Comparable, Digest, Piece, ResponseWords, digest, digest_of_words, pieces_of, words_of
 from .masks import Masks
 
 INPUT, EVENT, END = "input", "event", "end"
@@ -52,7 +52,7 @@ _ANSWER_FIELDS = frozenset((
 """Fields of a model call in one line that are not its request."""
 
 
-class Asked:
+class RequestFacts:
     """What a request holds."""
 
     __slots__ = ("added", "dropped", "lost", "settings")
@@ -70,12 +70,12 @@ class Asked:
 class Answered:
     """What a response holds."""
 
-    __slots__ = ("at", "lost", "model", "said", "stop", "uses")
+    __slots__ = ("at", "lost", "model", "stop", "uses", "words")
 
-    def __init__(self, said: Said, uses: list[tuple[str, Digest]]) -> None:
-        self.said = said
+    def __init__(self, words: ResponseWords, uses: list[tuple[str, Digest]]) -> None:
+        self.words = words
         self.uses = uses
-        """Of ``said``, in the order of the response."""
+        """Of ``words``, in the order of the response."""
         self.stop: str | None = None
         self.model: str | None = None
         self.at: dict[str, list[Piece]] = {}
@@ -87,8 +87,8 @@ class StepFacts:
     """One step of a run."""
 
     __slots__ = (
-        "answered", "args", "asked", "attempts", "block", "by", "call", "error", "event", "key", "kind",
-        "lane", "lost", "name", "number", "output", "turn",
+        "answered", "args", "attempts", "block", "by", "call", "error", "event", "key", "kind", "lane",
+        "lost", "name", "number", "output", "request", "turn",
     )  # fmt: skip
 
     def __init__(self, kind: str, name: str, event: Event | None, lane: str) -> None:
@@ -104,7 +104,7 @@ class StepFacts:
         self.args: Digest | None = None
         self.output: Digest | None = None
         self.error: Digest | None = None
-        self.asked: Asked | None = None
+        self.request: RequestFacts | None = None
         self.answered: Answered | None = None
         self.attempts = 1
         self.lost: frozenset[str] = frozenset()
@@ -115,7 +115,7 @@ class StepFacts:
         """Make the key by which steps of two runs are recognised."""
         own: list[Any] = [self.kind, self.name if self.kind != MODEL else ""]
         if self.answered is not None:
-            own.append(digest_of_said(self.answered.said).hex())
+            own.append(digest_of_words(self.answered.words).hex())
         own += [None if each is None else each.hex() for each in (self.args, self.output, self.error)]
         self.key = digest(own)
 
@@ -133,7 +133,7 @@ class RunSteps:
         self.steps: list[StepFacts] = []
         self.tools: dict[str, list[StepFacts]] = {}
         """Tool calls by their id, and by their name."""
-        self.said: dict[Digest, list[StepFacts]] = {}
+        self.by_words: dict[Digest, list[StepFacts]] = {}
         """The model calls that wrote a message."""
         _Reader(self, masks, progress).read()
 
@@ -148,7 +148,9 @@ class RunSteps:
     def sources(self, piece: Piece, before: StepFacts) -> Iterator[StepFacts]:
         """Yield the steps that a piece of a request may come from, the nearest first: ids may repeat."""
         steps = (
-            self.tools.get(piece.tool or "", ()) if piece.role == "tool" else self.said.get(piece.digest, ())
+            self.tools.get(piece.tool or "", ())
+            if piece.role == "tool"
+            else self.by_words.get(piece.digest, ())
         )
         return (step for step in reversed(steps) if step.number < before.number)
 
@@ -187,7 +189,7 @@ class _Reader:
         self._run, self._recording = run, run.recording
         self._progress = progress
         self._values = Comparable(masks)
-        self._asked: dict[int, Asked] = {}
+        self._request_facts: dict[int, RequestFacts] = {}
         self._answered: dict[int, Answered] = {}
         self._digests: dict[int, tuple[Digest | None, Digest | None, Digest | None, frozenset[str]]] = {}
         """Of other events by their index: arguments, output, error, what is lost."""
@@ -266,9 +268,9 @@ class _Reader:
             self._conversations[call] = conversation
             if len(self._conversations) > _CONVERSATIONS:
                 del self._conversations[next(iter(self._conversations))]
-        self._asked[index] = self._new_in(conversation, event, fields)
+        self._request_facts[index] = self._new_in(conversation, event, fields)
 
-    def _new_in(self, conversation: _Conversation, event: Event, fields: dict[str, Any]) -> Asked:
+    def _new_in(self, conversation: _Conversation, event: Event, fields: dict[str, Any]) -> RequestFacts:
         lane = event.writer, string(fields.get("lane")) or "main"
         before = self._in_lane.get(lane)
         self._in_lane[lane] = conversation
@@ -281,13 +283,13 @@ class _Reader:
                 added, dropped = _changed(base, conversation, base.length if much is None else much)
             else:
                 added, dropped = _changed(before or _Conversation([], {}), conversation, None)
-        asked = Asked(
+        facts = RequestFacts(
             conversation.settings,
             [piece for pieces in added for piece in pieces],
             [piece for pieces in dropped for piece in pieces],
         )
-        asked.lost = self._values.taken()
-        return asked
+        facts.lost = self._values.taken()
+        return facts
 
     def _stored(self, event: Event, fields: dict[str, Any], body: dict[str, Any]) -> _Conversation:
         """Return a request from what is written in its line and what is known of the one it builds on."""
@@ -333,8 +335,8 @@ class _Reader:
     def _request_in_one(self, event: Event, index: int, fields: dict[str, Any]) -> None:
         content = {key: item for key, item in fields.items() if key not in _NOT_CONTENT | _ANSWER_FIELDS}
         self._request(event, index, {"body": content, "lane": fields.get("lane"), "call": None})
-        if not self._asked[index].added:
-            del self._asked[index]  # only the response was recorded
+        if not self._request_facts[index].added:
+            del self._request_facts[index]  # only the response was recorded
 
     def _response(self, index: int, fields: dict[str, Any], error: Any) -> None:
         body, provider, values = fields.get("body"), string(fields.get("provider")), self._values
@@ -359,9 +361,9 @@ class _Reader:
         uses = [(part.name, digest(part.args), part.id) for part in parts if isinstance(part, ToolUse)]
         for name, _, use_id in uses:
             self._used[use_id or name] += 1
-        answered = Answered(said(parts), [(name, args) for name, args, _ in uses])
+        answered = Answered(words_of(parts), [(name, args) for name, args, _ in uses])
         if len(messages) == 1:
-            at = {messages[0][0]: [Piece("assistant", digest_of_said(answered.said))]}
+            at = {messages[0][0]: [Piece("assistant", digest_of_words(answered.words))]}
         answered.stop, answered.at = stop, at
         answered.model = string(fields.get("model"))
         answered.lost = values.taken()
@@ -429,7 +431,7 @@ class _Reader:
                 if step.call is not None and (tool_id := self._tool_id(step.call)) is not None:
                     run.tools.setdefault(tool_id, []).append(step)
             elif step.answered is not None:
-                run.said.setdefault(digest_of_said(step.answered.said), []).append(step)
+                run.by_words.setdefault(digest_of_words(step.answered.words), []).append(step)
         run.steps = steps
 
     def _tool_id(self, call: Call) -> str | None:
@@ -438,8 +440,8 @@ class _Reader:
     def _fill_model(self, step: StepFacts, call: Call) -> None:
         step.call = call
         begin, end = call.begin, call.end
-        if step.asked is None and begin is not None and begin.index is not None:
-            step.asked = self._asked.get(begin.index)
+        if step.request is None and begin is not None and begin.index is not None:
+            step.request = self._request_facts.get(begin.index)
         step.answered, step.error, step.lost = None, None, frozenset()
         if end is not None and end.index is not None:
             step.answered = self._answered.get(end.index)

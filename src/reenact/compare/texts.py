@@ -58,9 +58,9 @@ class Texts:
         if left.kind in (INPUT, END) or left.key == right.key:
             return 1.0
         if left.kind == MODEL:
-            if left.asked is None or right.asked is None:
+            if left.request is None or right.request is None:
                 return 0.4 + 0.4 * self._overlap(left, right)
-            same = [piece[:2] for piece in left.asked.added] == [piece[:2] for piece in right.asked.added]
+            same = [piece[:2] for piece in left.request.added] == [piece[:2] for piece in right.request.added]
             return 0.25 + 0.3 * same + 0.4 * self._overlap(left, right)
         if left.args == right.args:
             return 0.8 + 0.2 * (left.output == right.output)

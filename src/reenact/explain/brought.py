@@ -175,8 +175,8 @@ def _result(event: Event) -> Iterator[Piece]:
 
 def _other(event: Event) -> Iterator[Piece]:
     if event.is_bookkeeping:
-        if (given := event.input) is not None:
-            yield Piece(RUN_INPUT, "input", given)
+        if (value := event.input) is not None:
+            yield Piece(RUN_INPUT, "input", value)
         if event.kind == schema.RUN_END and (error := event.error) is not None:
             yield Piece(ERROR, "error", str(error))
         return

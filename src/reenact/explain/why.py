@@ -43,7 +43,7 @@ from .sources import Source, Sources
 from .text_index import Hit, Progress, TextIndex
 from .text_match import EXACT, Match, Sought
 
-ASKED, LINK = "asked", "link"
+QUESTION, LINK = "question", "link"
 """How a step was found, besides ``exact``, ``normalised`` and ``fuzzy``: it is what was asked about, or the
 recording links the two events."""
 
@@ -74,7 +74,7 @@ class Step:
     text: str
     """What stands there."""
     how: str
-    """How it was found from the step before: ``asked``, ``link``, ``exact``, ``normalised`` or ``fuzzy``."""
+    """How the step before led to it: ``question``, ``link``, ``exact``, ``normalised`` or ``fuzzy``."""
     confidence: float
     span: tuple[int, int] | None = None
     """Where in ``text`` it stands, if it stands there exactly."""
@@ -202,7 +202,7 @@ class Explainer:
 
     def _result_chains(self, event: Event, piece: Piece) -> Iterator[Chain]:
         """Explain how a tool ended: by its call, by what that got, and by what else its error names."""
-        first = Step(event, piece.what, piece.path, piece.text, ASKED, 1.0)
+        first = Step(event, piece.what, piece.path, piece.text, QUESTION, 1.0)
         steps = (first, *islice(self._led_to(event), 2))
         yield Chain(piece.text, piece.path, steps, first, FOUND, _returned(event))
         call = self._call_of(event)
@@ -215,7 +215,7 @@ class Explainer:
             earlier = None if text in known else self._earlier(Sought(text), begin)
             if earlier is not None:
                 yield self._walk(
-                    Sought(text), Step(event, piece.what, piece.path, piece.text, ASKED, 1.0), "", earlier
+                    Sought(text), Step(event, piece.what, piece.path, piece.text, QUESTION, 1.0), "", earlier
                 )
 
     def _chains(
@@ -229,7 +229,7 @@ class Explainer:
     def _chain(self, sought: Sought, event: Event, what: str, path: str, text: str) -> Chain:
         at = text.find(sought)
         span = (at, at + len(sought)) if at >= 0 and len(sought) < len(text) else None
-        return self._walk(sought, Step(event, what, path, text, ASKED, 1.0, span), path)
+        return self._walk(sought, Step(event, what, path, text, QUESTION, 1.0, span), path)
 
     def _text_chain(self, sought: Sought) -> Chain:
         """Find a text anywhere in the run and follow it back from the last event that brought it."""
@@ -393,13 +393,13 @@ class Explainer:
             yield Step(begin, CALL, "args", text, LINK, 1.0)
             source = None
             for value in values[:_MOST_VALUES]:
-                asked = self._requested(Sought(value.strip()), begin)
-                if asked is None or asked.how != LINK:
+                named = self._requested(Sought(value.strip()), begin)
+                if named is None or named.how != LINK:
                     continue
                 if source is None:
-                    yield asked
-                found = self.sources.find(Sought(value.strip()), asked.event)
-                source = asked
+                    yield named
+                found = self.sources.find(Sought(value.strip()), named.event)
+                source = named
                 if found is not None and found.match.confidence >= _SURE_ENOUGH:
                     step = _step(found.source, found.match)
                     yield step
@@ -435,7 +435,7 @@ class Explainer:
             return FOUND, "it is in the input of the run"
         if what in (ERROR, EVENT):
             is_error = what == ERROR
-            verdict = NO_ORIGIN if is_error and producer.how == ASKED else FOUND
+            verdict = NO_ORIGIN if is_error and producer.how == QUESTION else FOUND
             return verdict, "no earlier event holds it" if is_error else "the agent recorded it"
         return FOUND, "it was first sent here: by the user, a template or the agent's code"
 

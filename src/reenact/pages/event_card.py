@@ -112,7 +112,7 @@ def piece_html(piece: Piece, left_out: LeftOut) -> Html:
         return tag(
             "details", tag("summary", f"thinking, {len(piece.text):,} characters"), body, class_="thought"
         )
-    sort = "use" if piece.sort == TOOL else "result" if piece.sort == RESULT else "said"
+    sort = "use" if piece.sort == TOOL else "result" if piece.sort == RESULT else "text"
     failed = " failed" if piece.failed else ""
     return tag("div", folded(piece.text, left_out), class_=f"piece {sort}{failed}")
 

@@ -145,11 +145,11 @@ class RunPage {
   }
 
   async rows(from, n) {
-    const asked = JSON.stringify(this.filter);
+    const filter = JSON.stringify(this.filter);
     const answer = await get(`${this.base}/rows?${this.query({ from, n })}`);
     if (!answer.ok) { $("count").textContent = (await answer.text()).replace(/<[^>]*>/g, " "); throw new Error("no rows"); }
     const found = await answer.json();
-    if (asked !== JSON.stringify(this.filter)) throw new Error("another filter by now");
+    if (filter !== JSON.stringify(this.filter)) throw new Error("another filter by now");
     const part = found.done ? "" : `, ${Math.floor((100 * found.seen) / Math.max(1, found.events))} % looked at`;
     const some = this.isFiltered ? `${found.total.toLocaleString("en")} of ` : "";
     $("count").textContent = `${some}${found.events.toLocaleString("en")} events${part}`;

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from sys import intern
 from typing import Any, overload
@@ -228,30 +228,20 @@ def _totals(recording: RunLines) -> Totals:
 
 def events_of_calls(recording: RunLines) -> Iterator[tuple[Event, dict[str, Any]]]:
     """Yield the events, each with those of its fields that tell which call it is of."""
-    run, writer, shelf = recording.run_id, recording.writers[0], recording.shelf
-    places, book = recording.execution.places, set(recording.execution.book)
-    number = -1
-    for position, head, line in each_line(recording):
-        if position in book:
-            continue
-        number += 1
-        fields = _light_fields(head, line)
-        if head is not None and fields is not None:
-            kind = intern(head[3].decode())
-            envelope = Envelope(float(head[1]), run, writer, int(head[2]), kind, OURS)
-            event = Event(envelope, None, places[position], shelf, number)
-        else:
-            event = recording.event_at(position)
-            fields = event.stored_fields
-        shelf.learn(event.kind, fields, places[position])
-        yield event, fields
+    return ((event, fields) for event, fields, _ in _read_with(_light_fields, recording))
 
 
 def whole_events(recording: RunLines) -> Iterator[tuple[Event, dict[str, Any], bytes | None]]:
     """Yield the events, each with all its fields and, where it is at hand, its line."""
-    if not recording.execution.is_gapless:
-        yield from ((event, event.stored_fields, None) for event in recording.events)
-        return
+    if recording.execution.is_gapless:
+        return _read_with(_all_fields, recording)
+    return ((event, event.stored_fields, None) for event in recording.events)
+
+
+def _read_with(
+    fields_of: Callable[[re.Match[bytes] | None, bytes], dict[str, Any] | None], recording: RunLines
+) -> Iterator[tuple[Event, dict[str, Any], bytes | None]]:
+    """Read the file once; what ``fields_of`` cannot read of a line, the event itself parses."""
     run, writer, shelf = recording.run_id, recording.writers[0], recording.shelf
     places, book = recording.execution.places, set(recording.execution.book)
     number = -1
@@ -259,12 +249,7 @@ def whole_events(recording: RunLines) -> Iterator[tuple[Event, dict[str, Any], b
         if position in book:
             continue
         number += 1
-        fields = None
-        if head is not None:
-            try:
-                fields = parse(line)
-            except (ValueError, RecursionError):
-                pass
+        fields = fields_of(head, line)
         if head is not None and fields is not None:
             kind = intern(head[3].decode())
             envelope = Envelope(float(head[1]), run, writer, int(head[2]), kind, OURS)
@@ -274,6 +259,13 @@ def whole_events(recording: RunLines) -> Iterator[tuple[Event, dict[str, Any], b
             fields = event.stored_fields
         shelf.learn(event.kind, fields, places[position])
         yield event, fields, line if head is not None else None
+
+
+def _all_fields(head: re.Match[bytes] | None, line: bytes) -> dict[str, Any] | None:
+    try:
+        return parse(line) if head is not None else None
+    except (ValueError, RecursionError):  # damaged
+        return None
 
 
 def _light_fields(head: re.Match[bytes] | None, line: bytes) -> dict[str, Any] | None:

@@ -216,10 +216,10 @@ class Viewer:
             if form == "json":
                 text = dump(event.payload, indent=2, ensure_ascii=False)
             else:
-                asked = run.recording.request_before(event)
-                if asked is None:
-                    raise UsageError("no request to a model led to this event")
-                text = as_curl(asked) if form == "curl" else as_python(asked)
+                sent = run.recording.request_before(event)
+                if sent is None:
+                    raise UsageError("no sent to a model led to this event")
+                text = as_curl(sent) if form == "curl" else as_python(sent)
         return Response(text, media_type="text/plain")
 
     def lanes(self, request: Request) -> Response:

@@ -54,7 +54,7 @@ def test_an_argument_leads_to_the_user_through_tool_and_response(tmp_path):
     dbg = record(tmp_path / "t.jsonl")
     (chain,) = dbg.why("8.args.hotel").chains
     assert places(chain) == [
-        (8, "argument", "asked"),
+        (8, "argument", "question"),
         (7, "response", "link"),
         (5, "tool result", "exact"),
         (4, "tool call", "link"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...explain.claims import ALL, CITED, SUPPORTED, UNSUPPORTED, Claims, Support
 from ...explain.uses import Use, Uses
-from ...explain.why import ASKED, CANNOT_TELL, FOUND, LINK, Chain, Step, Why
+from ...explain.why import CANNOT_TELL, FOUND, LINK, QUESTION, Chain, Step, Why
 from ...tracefile.events.event import Event
 from ...tracefile.events.event_text import address, describe
 from ...tracefile.events.text import count, cut, plain, short_json, width_of
@@ -59,7 +59,9 @@ def _show_chain(chain: Chain, root: str | None, out: Output, *, is_first: bool) 
 
 def _row(step: Step, number: int, chain: Chain, root: str | None) -> list[Cell]:
     is_producer = step is chain.producer
-    how = "" if step.how == ASKED else step.how if step.how == LINK else f"{step.how} {step.confidence:.2f}"
+    how = (
+        "" if step.how == QUESTION else step.how if step.how == LINK else f"{step.how} {step.confidence:.2f}"
+    )
     what = plain(step.what + (", first" if is_producer and number else ""), 30)
     style = "bold" if is_producer else ""
     tool = f"{plain(step.event.tool_name, 40)}: " if step.what in _OF_TOOL and step.event.tool_name else ""

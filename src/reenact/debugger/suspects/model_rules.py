@@ -186,11 +186,11 @@ def _system_is_gone(step: Step) -> bool:
 
 def repeated_answers(scene: Scene) -> Iterator[Suspect]:
     """A model that writes the same again and again."""
-    said: dict[tuple[str, str], list[Step]] = {}
+    answers: dict[tuple[str, str], list[Step]] = {}
     for step in scene.steps:
         if step.turn is not None and len(step.text) > 20 and not step.uses:
-            said.setdefault((step.block.lane, step.text), []).append(step)
-    for (_, text), steps in said.items():
+            answers.setdefault((step.block.lane, step.text), []).append(step)
+    for (_, text), steps in answers.items():
         end = steps[1].turn.response if len(steps) > _STORM and steps[1].turn is not None else None
         if end is not None:
             words = f"the model gave the same answer {len(steps)} times: {plain(text, 160)}"
@@ -229,13 +229,13 @@ def undone_claims(scene: Scene) -> Iterator[Suspect]:
     if last is None or last.uses or not last.text or last.turn is None or last.turn.response is None:
         return
     called = {use.tool for use in scene.uses}
-    said = last.text.lower()
-    words = {word[:_STEM] for word in re.findall(r"[a-z]+", said)}
+    text = last.text.lower()
+    words = {word[:_STEM] for word in re.findall(r"[a-z]+", text)}
     for tool in scene.declared.get(last.number, {}):
         parts = [part for part in words_of(tool) if len(part) > 2]
         if tool in called or len(parts) < 2 or not words.issuperset(part[:_STEM] for part in parts[1:]):
             continue
-        if _is_claimed(parts[0], said) and not last.admits:
+        if _is_claimed(parts[0], text) and not last.admits:
             text = f"the answer claims what {plain(tool, 40)} would do, which was never called: "
             yield scene.suspect(UNDONE, 0.65, last.turn.response, text + plain(last.text, 160))
             return
