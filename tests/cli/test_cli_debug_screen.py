@@ -44,7 +44,7 @@ def played(path, play, size=(80, 24)):
 async def settled(app, pilot):
     for _ in range(3000):
         await pilot.pause(0.01)
-        if not app._is_busy:
+        if not app.is_busy:
             await pilot.pause()
             return
     raise AssertionError("it does not come to rest")
@@ -212,7 +212,7 @@ def test_a_growing_run_appears_and_is_followed_on_demand(tmp_path):
             assert agent.stdout.readline() == "more\n"
             for _ in range(3000):
                 await pilot.pause(0.02)
-                if len(app.stepper.events) > before and not app._is_busy:
+                if len(app.stepper.events) > before and not app.is_busy:
                     break
             return before, at, len(app.stepper.events), app.stepper.index, lines(app)
 
@@ -304,7 +304,8 @@ def tmux(tmp_path, words, columns, rows, **env):
 @pytest.mark.parametrize(("columns", "rows", "env"), [(80, 24, {}), (200, 50, {"NO_COLOR": "1"})])
 def test_in_a_terminal_it_takes_the_screen_and_gives_it_back(trip, tmp_path, columns, rows, env):
     with tmux(tmp_path, ["debug", trip], columns, rows, TERM="xterm", **env) as until:
-        screen = until("j/k step")
+        until("j/k step")
+        screen = until("✓ OK  trip")
         assert "╭─ timeline" in screen and "✓ OK  trip" in screen.splitlines()[0]
         assert max(map(len, screen.splitlines())) <= columns
         until("▌ 4", "j", "j")

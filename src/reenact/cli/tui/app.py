@@ -48,11 +48,14 @@ class Stopped(Exception):
 class Completed(Suggester):
     """Completes the word under the cursor as the Tab key of the prompt does."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, is_busy: Callable[[], bool]) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._session = session
+        self._is_busy = is_busy
 
     async def get_suggestion(self, value: str) -> str | None:
+        if self._is_busy():
+            return None
         before, _, word = value.rpartition(" ")
         before = f"{before} " if before or value.startswith(" ") else ""
         try:
@@ -118,7 +121,7 @@ class DebugApp(App[int]):
         self.session.runs_command = self._run_outside
         stepper.on_progress = self._show_progress
         self._jobs: deque[Job] = deque()
-        self._is_busy = False
+        self.is_busy = False
         self._wants_stop = False
         self._pane = "event"
         self._only_new = False
@@ -130,7 +133,7 @@ class DebugApp(App[int]):
     def compose(self) -> ComposeResult:
         yield Static(id="head")
         with Horizontal(id="main"):
-            yield Timeline(self.stepper)
+            yield Timeline(self.stepper, lambda: self.is_busy)
             with Vertical(id="panes"):
                 for name in _PANES[:2]:
                     with VerticalScroll(id=name) as pane:
@@ -144,7 +147,7 @@ class DebugApp(App[int]):
             id="command",
             compact=True,
             placeholder="a verb of the prompt: b tool:search; c   (h lists them)",
-            suggester=Completed(self.session),
+            suggester=Completed(self.session, lambda: self.is_busy),
         )
         yield Footer(compact=True, show_command_palette=False)
 
@@ -154,13 +157,15 @@ class DebugApp(App[int]):
         self._choose("event")
         self.query_one(Timeline).focus()
         self.call_after_refresh(self._draw)
-        self._look_for_findings()
+        self.call_after_refresh(self._work, self._find)
         self.set_interval(_EVERY, self._look_for_more)
 
     # drawing --------------------------------------------------------------------------------------
 
     def _draw(self) -> None:
-        """Show where the cursor is in every pane."""
+        """Show where the cursor is in every pane; after the move if one is under way."""
+        if self.is_busy:
+            return
         self.query_one("#head", Static).update(panes.head_text(self.session, self.size.width))
         self.query_one(Timeline).show()
         if not self.stepper.events:
@@ -213,11 +218,11 @@ class DebugApp(App[int]):
     def _work(self, job: Job) -> None:
         """Do something with the stepper in a thread, one thing after the other."""
         self._jobs.append(job)
-        if not self._is_busy:
+        if not self.is_busy:
             self._begin_next()
 
     def _begin_next(self) -> None:
-        self._is_busy = bool(self._jobs)
+        self.is_busy = bool(self._jobs)
         if self._jobs:
             self._wants_stop = False
             self._in_thread(self._jobs.popleft())
@@ -235,13 +240,13 @@ class DebugApp(App[int]):
     def _ended(self, shown: Callable[[], None]) -> None:
         shown()
         self._begin_next()
-        if not self._is_busy:
+        if not self.is_busy:
             self._draw()
 
     def _show_progress(self, done: int, total: int) -> None:
         if self._wants_stop:
             raise Stopped
-        if self._is_busy:
+        if self.is_busy:
             part = min(100, 100 * done // max(total, 1))
             self.call_from_thread(self._say, f"looking … {part} % (Esc stops)", "dim")
 
@@ -300,10 +305,9 @@ class DebugApp(App[int]):
         self._say("context: only what is new since the request before" if self._only_new else "")
         self._choose("context")
 
-    @work(thread=True)
-    def _look_for_findings(self) -> None:
+    def _find(self) -> Callable[[], None]:
         found = run_findings(self.stepper.recording)
-        self.call_from_thread(self._show_findings, found)
+        return lambda: self._show_findings(found)
 
     def _show_findings(self, found: Sequence[tuple[str, str]]) -> None:
         options = self.query_one("#findings", OptionList)
@@ -324,7 +328,7 @@ class DebugApp(App[int]):
     # live -----------------------------------------------------------------------------------------
 
     def _look_for_more(self) -> None:
-        if self._is_busy or self.stepper.recording.status != states.RUNNING:
+        if self.is_busy or self.stepper.recording.status != states.RUNNING:
             return
 
         def look() -> Callable[[], None]:
@@ -356,7 +360,7 @@ class DebugApp(App[int]):
     def action_leave(self) -> None:
         """Stop a search, else close what is open, else go back to the timeline."""
         self._jobs.clear()
-        self._wants_stop = self._is_busy
+        self._wants_stop = self.is_busy
         self.query_one("#output").display = False
         self._say("")
         self.query_one(Timeline).focus()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from typing import NamedTuple
 
@@ -40,15 +41,19 @@ class Timeline(Widget, can_focus=True):
             super().__init__()
             self.address = address
 
-    def __init__(self, stepper: Stepper) -> None:
+    def __init__(self, stepper: Stepper, is_busy: Callable[[], bool]) -> None:
+        """``is_busy`` is true while a thread uses the stepper; the timeline is drawn again after that."""
         super().__init__(id="timeline")
         self.border_title = "timeline"
         self._stepper = stepper
+        self._is_busy = is_busy
         self._top: Place | None = None
         self._rows: list[Row] = []
 
     def show(self) -> None:
         """Draw the entries around the cursor; the window moves only if the cursor has left it."""
+        if self._is_busy():
+            return
         stepper, height = self._stepper, max(1, self.size.height)
         if not stepper.events:
             self._rows = [Row(Text("No event yet."), None)]
@@ -131,7 +136,7 @@ class Timeline(Widget, can_focus=True):
         self._scroll(-1)
 
     def _scroll(self, direction: int) -> None:
-        if self._top is not None and self._stepper.events:
+        if self._top is not None and not self._is_busy() and self._stepper.events:
             self._top = [self._top, *islice(self._stepper.entries.walk(self._top, direction), _WHEEL)][-1]
             self._rows = self._drawn(self._top, max(1, self.size.height))
             self.refresh()
