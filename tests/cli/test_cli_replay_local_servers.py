@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from reenact.playback.replay.side_effect_guard import Listening
 from support.examples import long
 from support.forked import type_in
 from support.posting import POST
@@ -134,3 +135,14 @@ def test_servers_that_the_agent_starts_itself_are_reached(
     assert first.stdout.splitlines()[1:-1] == ["thread", "child", "pipe"], first
     again = here("replay", "first")
     assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
+
+
+def test_a_socket_that_follows_at_once_is_new(tmp_path: Path) -> None:
+    """The clock of files lags behind the one of programs: the keeper of a fork's workspace was refused for it."""
+    for number in range(100):
+        (tmp_path / f"{number}").mkdir()
+        before = Listening.now(str(tmp_path / f"{number}"))
+        path = str(tmp_path / f"{number}" / "s")
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path)
+        assert not before.has_socket(path)

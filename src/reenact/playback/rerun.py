@@ -337,7 +337,7 @@ class Prepared:
             live=self.live,
             relaxed=self.relaxed,
             models=preflight.model_ports(recording),
-            others=Listening.now(),
+            others=Listening.now(scratch),
             blobs=None if self.blobs is None else os.path.abspath(self.blobs),  # the agent runs elsewhere
             inside=tuple((os.path.abspath(path), run) for path, run in recording.inside),
             code_folder=self.start.code_folder,

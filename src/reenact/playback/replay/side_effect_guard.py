@@ -12,7 +12,6 @@ import errno
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from threading import Lock
@@ -149,8 +148,12 @@ class Listening:
     at: float
 
     @classmethod
-    def now(cls) -> Listening:
-        """Return those of this moment."""
+    def now(cls, new_file: str) -> Listening:
+        """Return those of this moment.
+
+        The time is that of a new file: a file's times lag behind the clock by some milliseconds, and the
+        socket of our own keeper may follow sooner.
+        """
         ports = set()
         for table in ("/proc/net/tcp", "/proc/net/tcp6"):
             try:
@@ -159,7 +162,7 @@ class Listening:
             except OSError:
                 continue
             ports |= {int(row[1].rpartition(":")[2], 16) for row in rows[1:] if row[3] == _LISTENS}
-        return cls(tuple(sorted(ports)), time.time())
+        return cls(tuple(sorted(ports)), os.stat(new_file).st_ctime)
 
     def has_socket(self, path: str) -> bool:
         """True for the path of a Unix socket that was there before; not for that of the system's log."""
