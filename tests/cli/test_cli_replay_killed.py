@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from support.examples import long
+from support.forked import type_in
+from support.posting import POST
 from support.provider import Provider
 
 AGENT = """
@@ -82,3 +84,35 @@ def test_the_end_of_a_recording_is_the_end(
     assert (
         len(reported["unknown"]) == 1 and "never ended" in reported["unknown"][0] and not reported["diverged"]
     )
+
+
+BETWEEN_CALLS = (
+    POST
+    + """
+import os, signal, sys
+
+body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]}
+print(post(os.environ["MODEL_URL"] + "/v1/messages", body)["content"][0]["text"], flush=True)
+if os.environ.get("KILLED"):
+    os.kill(os.getpid(), signal.SIGKILL)
+sys.exit(int(os.environ.get("CODE", 0)))
+"""
+)
+
+
+def test_a_run_killed_between_calls_may_end_by_itself_in_the_replay(
+    tmp_path: Path, provider: Provider
+) -> None:
+    (tmp_path / "agent.py").write_text(BETWEEN_CALLS)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+    env["MODEL_URL"] = provider.url("text")
+    first = type_in(["run", "--name", "killed", "agent.py"], tmp_path, {**env, "KILLED": "1"})
+    assert first.returncode == -signal.SIGKILL
+    for more, code, ended in (
+        ({}, 0, "ended differently (now exit 0, recorded signal 9)"),
+        ({"CODE": "7"}, 7, "ended differently (now exit 7, recorded signal 9)"),
+        ({"KILLED": "1"}, -signal.SIGKILL, "replayed as recorded"),
+    ):
+        again = type_in(["replay", "killed"], tmp_path, {**env, **more})
+        assert (again.stdout, again.returncode) == (first.stdout, code), again.stderr  # the program's own
+        assert again.stderr.splitlines()[-1] == f"reenact: {ended}: 1 call answered, 0 live"

@@ -96,7 +96,9 @@ def _serve(args: argparse.Namespace, out: Output) -> int:
 
 
 def _show_variables(base_url: str, as_json: bool, out: Output) -> None:
-    out.say(f"A scripted model, not a real one, answers at {base_url}. Ctrl-C stops it.", "dim")
+    out.say(
+        f"A scripted model, not a real one, answers until Ctrl-C at {base_url}", "dim"
+    )  # a link: no full stop
     out.say("Paste these lines into the terminal you work in:", "dim")
     names = variables(base_url)
     if as_json:
