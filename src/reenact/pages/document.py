@@ -23,6 +23,7 @@ STYLE = "style.css"
 """What all pages have in common."""
 VIEWER_STYLE = "viewer.css"
 """What shows a run: for the viewer and for a run as one file."""
+RUNS_STYLE = "runs.css"
 
 
 def asset(name: str) -> str:
@@ -105,7 +106,7 @@ def _not_ours(path: str) -> UsageError:
     return UsageError(f"{path} exists, and is not a page of reenact", hint="--force replaces it")
 
 
-def served_document(title: str, *body: Child, script: str, **facts: str) -> str:
+def served_document(title: str, *body: Child, script: str, styles: Sequence[str] = (), **facts: str) -> str:
     """Return a page of the viewer: style sheets and the script are loaded from the server that sent it.
 
     ``facts`` become ``data-`` attributes of the body, for the script.
@@ -115,7 +116,7 @@ def served_document(title: str, *body: Child, script: str, **facts: str) -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", line(title)),
-        *(tag("link", rel="stylesheet", href=f"/static/{name}") for name in (STYLE, VIEWER_STYLE)),
+        *(tag("link", rel="stylesheet", href=f"/static/{name}") for name in (STYLE, VIEWER_STYLE, *styles)),
         tag("script", src=f"/static/{script}", type="module"),
     )
     attributes = {f"data_{name}": value for name, value in facts.items()}

@@ -1,27 +1,7 @@
-// The viewer's pages. All HTML comes escaped from the server; this script fetches, places and moves.
-const $ = (id) => document.getElementById(id);
+// The page of a run. All HTML comes escaped from the server; this script fetches, places and moves.
+import { $, get, note, press } from "/static/common.js";
+
 const facts = document.body.dataset;
-
-const get = async (path, signal) => {
-  try {
-    return await fetch(path, { signal });
-  } catch (why) {
-    if (why.name !== "AbortError") note("The viewer has ended. Start `reenact view` again.");
-    throw why;
-  }
-};
-
-let noteTimer;
-const note = (text) => {
-  const place = $("note");
-  if (!place) return;
-  place.textContent = text;
-  place.hidden = !text;
-  clearTimeout(noteTimer);
-  noteTimer = setTimeout(() => { place.hidden = true; }, 4000);
-};
-
-const press = (button, is) => button.setAttribute("aria-pressed", String(is));
 
 // A list of any length of which only the rows in sight are in the page.
 const ROW = 26;
@@ -337,12 +317,4 @@ class RunPage {
   }
 }
 
-const runsPage = () => {
-  new EventSource("/live").onmessage = async () => {
-    const answer = await get(`/runs${location.search}`);
-    if (answer.ok) $("runs").outerHTML = await answer.text();
-  };
-};
-
 if (facts.page === "run") globalThis.reenact = new RunPage();
-if (facts.page === "runs") runsPage();

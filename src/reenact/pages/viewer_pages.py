@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..tracefile.events.text import plain
 from .document import served_document
 from .html import Html, join, line, tag
 
 _SCRIPT = "viewer.js"
-_STATUSES = (("", "all"), ("failed", "failed"), ("running", "running"), ("ok", "ok"))
 _CHIPS = (("", "all"), ("errors", "errors"), ("tools", "tools"), ("model", "model"))
 _KEYS = (
     ("j k", "next, previous event"),
@@ -24,41 +22,6 @@ _KEYS = (
     ("Esc", "leave the search, close this"),
     ("?", "this list"),
 )
-
-
-def runs_page(place: str, table: Html, *, q: str, status: str, sort: str) -> str:
-    """Return the page of all runs; its form keeps filters in the address."""
-    chips = [
-        tag(
-            "button",
-            name,
-            type="submit",
-            name="status",
-            value=value,
-            aria_pressed=str(value == status).lower(),
-        )
-        for value, name in _STATUSES
-    ]
-    search = tag(
-        "input",
-        type="search",
-        name="q",
-        value=q,
-        placeholder="search name, input, model, error",
-        aria_label="search",
-    )
-    kept = join(  # Enter in the search keeps them: the first button is the one it presses
-        tag("button", "search", type="submit", hidden=True),
-        *(
-            tag("input", type="hidden", name=name, value=value)
-            for name, value in (("status", status), ("sort", sort))
-        ),
-    )
-    group = tag("div", *chips, class_="chips", role="group", aria_label="status")
-    form = tag("form", kept, search, group, id="filter")
-    head = tag("header", tag("h1", "Runs"), tag("p", plain(place, 200), class_="soft"), class_="runs-head")
-    body = tag("main", head, form, table, class_="runs-page")
-    return served_document(f"runs of {plain(place, 80)}", body, script=_SCRIPT, page="runs")
 
 
 def run_page(name: str, head: Html, *, key: str, opens_at: str, is_live: bool) -> str:

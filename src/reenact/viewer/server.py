@@ -8,7 +8,6 @@ import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -25,30 +24,32 @@ from ..errors import ReenactError, TraceFileError, UsageError
 from ..money.ledger import Ledger
 from ..pages.changed_text import LeftOut
 from ..pages.context_cards import context_cards
-from ..pages.document import STYLE, VIEWER_STYLE, asset
+from ..pages.document import RUNS_STYLE, STYLE, VIEWER_STYLE, asset
 from ..pages.event_card import all_fields, event_card
 from ..pages.html import Html, join, line, tag
 from ..pages.lanes_chart import MEASURES, Bar, lanes_chart
 from ..pages.moments_page import moments_page
 from ..pages.run_diff_page import run_diff_page
 from ..pages.run_header import findings_list, run_header
-from ..pages.runs_table import SORTS, runs_table
 from ..pages.timeline_rows import timeline_rows
-from ..pages.viewer_pages import message_page, run_page, runs_page
+from ..pages.viewer_pages import message_page, run_page
 from ..recording.calls import tokens_of
-from ..recording.listing import with_copies
 from ..tracefile import status as states
 from ..tracefile.events.event_text import address
 from ..tracefile.events.text import dump
 from .guard import Guard
 from .open_runs import OpenRun, Runs, Shown, key_of
 from .request_copies import as_curl, as_python
+from .runs_list import RunsList
 
 _EVERY = 0.5
 """Seconds between two looks whether a run has grown."""
 _MOST_ROWS = 400
 """Rows of one request."""
-_STATIC = {STYLE: "text/css", VIEWER_STYLE: "text/css", "viewer.js": "text/javascript"}
+_STATIC = {
+    **dict.fromkeys((STYLE, VIEWER_STYLE, RUNS_STYLE), "text/css"),
+    **dict.fromkeys(("common.js", "viewer.js", "runs.js"), "text/javascript"),
+}
 
 
 class Viewer:
@@ -56,6 +57,7 @@ class Viewer:
 
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
+        self.list = RunsList(runs)
         self.is_ending = False
 
     def routes(self) -> list[Route]:
@@ -66,8 +68,8 @@ class Viewer:
             return Route(path, endpoint, methods=["GET"])
 
         return [
-            at("/", self.list_page),
-            at("/runs", self.list_table),
+            at("/", self.list.page),
+            at("/runs", self.list.table),
             Route("/live", self.list_live),
             at("/static/{name}", self.static),
             at("/favicon.ico", lambda request: Response(status_code=204)),
@@ -83,45 +85,6 @@ class Viewer:
             at("/run/{key}/turns", self.turns_page),
             Route("/run/{key}/live", self.run_live),
         ]
-
-    # the list of runs -----------------------------------------------------------------------------
-
-    def list_page(self, request: Request) -> Response:
-        words = {name: request.query_params.get(name, "") for name in ("q", "status", "sort")}
-        return HTMLResponse(runs_page(self.runs.place, self._table(request), **words))
-
-    def list_table(self, request: Request) -> Response:
-        return HTMLResponse(self._table(request))
-
-    def _table(self, request: Request) -> Html:
-        query = request.query_params
-        text, status = query.get("q", "").lower(), query.get("status", "")
-        sort = query.get("sort", "") if query.get("sort") in SORTS else "age"
-        rows = sorted(self.runs.rows(), key=SORTS[sort])
-        if status == "failed":
-            rows = [row for row in rows if row.failed]
-        elif status:
-            rows = [row for row in rows if row.status == status]
-        if text:
-            rows = [row for row in rows if text in _words(row)]
-        shown = [
-            pair
-            for row, copies in with_copies(rows)
-            for pair in ((row, False), *((each, True) for each in copies))
-        ]
-        return runs_table(shown, key_of, sort)
-
-    async def list_live(self, request: Request) -> Response:
-        async def changes() -> AsyncIterator[str]:
-            before = await run_in_threadpool(self.runs.signature)
-            while not self.is_ending:
-                await asyncio.sleep(2 * _EVERY)
-                now = await run_in_threadpool(self.runs.signature)
-                if now != before:
-                    before = now
-                    yield "data: changed\n\n"
-
-        return _stream(changes())
 
     def static(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -257,6 +220,18 @@ class Viewer:
                 run_diff_page(diff(left.recording, None if right is None else right.recording))
             )
 
+    async def list_live(self, request: Request) -> Response:
+        async def changes() -> AsyncIterator[str]:
+            before = await run_in_threadpool(self.runs.signature)
+            while not self.is_ending:
+                await asyncio.sleep(2 * _EVERY)
+                now = await run_in_threadpool(self.runs.signature)
+                if now != before:
+                    before = now
+                    yield "data: changed\n\n"
+
+        return _stream(changes())
+
     async def run_live(self, request: Request) -> Response:
         """Answer with a line whenever the run has grown, until it ends."""
         run = await run_in_threadpool(self._run, request)
@@ -300,12 +275,6 @@ def _safely(answer: Callable[[Request], Response], request: Request) -> Response
         return HTMLResponse(message_page(sentences), status)
     words = tag("div", *(tag("p", line(each)) for each in sentences), class_="failure")
     return HTMLResponse(words, status)
-
-
-def _words(row: Any) -> str:
-    return " ".join(
-        map(str, (row.name, row.id, row.model, row.input, row.error, row.status, row.meta))
-    ).lower()
 
 
 def _shown(request: Request) -> Shown:
