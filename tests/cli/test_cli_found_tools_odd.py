@@ -603,3 +603,37 @@ conversation(lambda name, args: lookup(**args), {ONE + ONE!r})
     exit_code, printed = replayed(tmp_path, provider)
     assert exit_code == 3 and "RUNS" not in printed
     assert "extra-call" in printed and "add --live-tools lookup" in printed
+
+
+@pytest.mark.parametrize("define", ["def lookup(city, days): return spend(city)", "from later import lookup"])
+def test_a_function_that_replaces_a_recorded_one_after_the_response_does_nothing_and_is_named(
+    define: str, agent: Agent, tmp_path: Path, provider: Provider
+) -> None:
+    spend = """
+def spend(city):
+    with open("spent", "a") as file: file.write(city)
+    return city
+"""
+    (tmp_path / "later.py").write_text(spend + "def lookup(city, days): return spend(city)")
+    code = f"""
+import os
+from agent_loop import conversation
+{spend}
+def lookup(city, days): return spend(city)
+def changed(args):
+    {define}
+    return lookup(**args)
+def call(name, args): return changed(args) if os.path.exists("changed") else lookup(**args)
+conversation(call, {ONE!r})
+"""
+    agent(code)
+    assert (tmp_path / "spent").read_text() == "Oslo"
+    (tmp_path / "changed").touch()
+    exit_code, printed = replayed(tmp_path, provider)
+    assert exit_code == 3 and (tmp_path / "spent").read_text() == "Oslo"
+    assert "refused to write" in printed and "[tools] lookup = {" in printed
+    assert "a function that was not there when the response arrived" in printed
+    (tmp_path / "agent.py").write_text(code.replace("return spend(city)", "return city"))
+    (tmp_path / "later.py").write_text("def lookup(city, days): return city")
+    exit_code, printed = replayed(tmp_path, provider)
+    assert exit_code == 3 and "[tools] lookup = {" in printed and "swapped" not in printed, printed

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...recording.origins import Origins
+from ...schema import FOUND, FRAMEWORKS
 from ...wire.json_differences import Difference, changed_part, differences, excerpt
 from ...wire.json_values import canonical
 from ...wire.messages import tool_results
@@ -33,6 +34,7 @@ from .likely_causes import (
     EQUAL_AT_ONCE,
     LOSSY,
     NOT_NAMED,
+    OTHER_FUNCTION,
     PROMPT,
     RACE,
     TOOL_CALL,
@@ -57,6 +59,7 @@ SENTENCES = {
 
 ADD_KEEP_GOING = "add --keep-going   # see all differences at once"
 """A next step that only ``reenact replay`` offers."""
+NAMED = '[tools] {} = {{ function = "module:name" }} in reenact.toml names its function'
 
 _SOUGHT = 400
 """How many earlier answers are searched for a text, the latest first."""
@@ -122,10 +125,14 @@ def explain(
     miss: Miss,
     tape: Tape,
     earlier: Iterable[Served | Miss] = (),
+    missing: Iterable[RecordedCall] = (),
     *,
     mode: str = STRICT,
 ) -> Divergence:
-    """Return the report of a miss; ``earlier`` are the results of the requests before it."""
+    """Return the report of a miss; ``earlier`` are the results of the requests before it.
+
+    ``missing`` are the recorded calls that were not made so far.
+    """
     nearest, request = miss.nearest, miss.request
     is_other_tool_call = request.kind == TOOL and miss.code != REORDERED
     following = _next(miss.code, mode)
@@ -136,9 +143,13 @@ def explain(
         return Divergence(miss.code, _label(request), miss.number, None, None, hints=hint, next=following)
     report: dict[str, Any] = {"likeness": round(miss.likeness, 3)}
     hints: list[str] = []
-    if miss.code == REORDERED:
+    elsewhere = _run_elsewhere(request, missing)
+    if elsewhere:
+        hints.append(OTHER_FUNCTION)
+        following += tuple(f"{NAMED.format(tool)}   # if that is the tool now" for tool in elsewhere)
+    elif miss.code == REORDERED:
         hints.append(RACE)
-    elif nearest.kind == request.kind:
+    if miss.code != REORDERED and nearest.kind == request.kind:
         hints += _compare(nearest, request, tape, earlier, report)
     if is_other_tool_call:
         hints = [TOOL_CALL, *(hint for hint in hints if hint != PROMPT)]
@@ -180,6 +191,17 @@ def is_left_behind(call: RecordedCall, tape: Tape) -> bool:
     end = tape.recording.end
     code = end.stored_fields.get("exit") if end is not None else None
     return type(code) is int and code >= 0
+
+
+def _run_elsewhere(request: Request, missing: Iterable[RecordedCall]) -> list[str]:
+    """Return the watched tools that a request has results of, none of them from the recording."""
+    key = conversation_key(request.body) if request.kind == MODEL else None
+    if key is None:
+        return []
+    sent = {result.id for message in request.body[key] for result in tool_results(message)}
+    calls = [call for call in missing if call.tool is not None and call.tool_id in sent]
+    watched = [call for call in calls if call.event.stored_fields.get("source") in (FOUND, *FRAMEWORKS)]
+    return list(dict.fromkeys(str(call.tool) for call in watched))
 
 
 def _compare(

@@ -24,6 +24,7 @@ ORDER = "order"
 MODEL, FIELD, PROMPT, RACE = "model", "field", "prompt", "race"
 ANSWER, LOSSY, STREAM, TOOL_RESULT = "answer", "lossy", "stream", "tool-result"
 EQUAL_AT_ONCE, NOT_NAMED, TOOL_CALL = "equal-at-once", "not-named", "tool-call"
+OTHER_FUNCTION = "other-function"
 
 WORDS = {
     CLOCK: "a time or date is in the text: take it from reenact.now(), or record with --ambient MODULE",
@@ -42,6 +43,8 @@ WORDS = {
     "decorated with @tap.tool and recorded again, it returns its recorded result",
     TOOL_CALL: "no such call of the tool is recorded, so it did not run: your code changed the "
     "arguments, or calls the function itself while the model waits for its results",
+    OTHER_FUNCTION: "this request has a result that is not from the recording: your code made it itself, or "
+    "ran a function that was not there when the response arrived",
     EQUAL_AT_ONCE: "the threads and tasks that made these requests are not those that make them now; "
     "if that is meant, record again",
     NOT_NAMED: "the recording does not name the thread or task that made each request, as none did before "

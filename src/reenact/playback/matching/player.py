@@ -499,7 +499,7 @@ class Player:
 
     def explain(self, miss: Miss) -> Divergence:
         """Return the report of a miss."""
-        return explain(miss, self.tape, self.frontier.log, mode=self.frontier.mode)
+        return explain(miss, self.tape, self.frontier.log, self.frontier.missing(), mode=self.frontier.mode)
 
     def report(self) -> list[Divergence]:
         """Return all misses and all missing calls; empty if the run matched its recording."""

@@ -22,7 +22,7 @@ from ...errors import Diverged, NotRecorded
 from ...schema import FOUND, FRAMEWORKS
 from ...tracefile.status import FAILED
 from ...wire.inflate import packed
-from ..matching.divergence import guessed, out_of_order
+from ..matching.divergence import NAMED, guessed, out_of_order
 from ..matching.frontier import AMBIGUOUS, REORDERED, Miss, Served, is_same_request
 from ..matching.modes import KEEP_GOING, STRICT
 from ..matching.player import Player
@@ -150,8 +150,7 @@ class TapeResponder:
                 why = (
                     f"tool {name} would run: it was recorded by watching its function, which is not found now"
                 )
-                setting = f'[tools] {name} = {{ function = "module:name" }} in reenact.toml names it'
-                self._note(Unknown(f"{why}; {setting}"))
+                self._note(Unknown(f"{why}; {NAMED.format(name)}"))
                 raise Diverged(why)
 
     def running(self, tool_call: ToolCall) -> AbstractContextManager[None]:
