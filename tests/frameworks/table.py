@@ -122,6 +122,7 @@ SMOLAGENTS = Framework(
         Case("parallel", at_once=True),
         Case("streamed"),
         Case("failing"),
+        Case("exhausted"),
         Case("team", lanes=2),
     ),
     tools_are_text=True,

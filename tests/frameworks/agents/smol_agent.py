@@ -62,6 +62,11 @@ def failing(url: str) -> str:
     return str(agent(url, plan([HILLS], [("insist", {"city": "Porto"})], [DONE])).run(QUESTION))
 
 
+def exhausted(url: str) -> str:
+    """Out of steps: the model is asked for an answer under another system prompt."""
+    return str(agent(url, "Be brief.", max_steps=1).run(plan([HILLS])))
+
+
 def team(url: str) -> str:
     """An agent that another one manages."""
     finder = agent(url, plan([HILLS], [DONE]), name="finder", description="Finds a city.")
@@ -82,6 +87,7 @@ if __name__ == "__main__":
             "parallel": parallel,
             "streamed": streamed,
             "failing": failing,
+            "exhausted": exhausted,
             "team": team,
             "tools": tools,
         }

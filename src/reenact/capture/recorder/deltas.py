@@ -364,6 +364,8 @@ class History:
         if is_fresh and draft.key is not None:
             draft.base, draft.kept = self.nearest(draft.key, draft.messages)
             draft.continues = goes_on(draft.base, draft.kept, draft.messages)
+            if not draft.kept:
+                draft.continues = self._under_another_prompt(draft.key, draft.messages)
             draft.seen = self.changes
         return draft
 
@@ -402,6 +404,20 @@ class History:
             if base.key == key and (common := base.common(raw, *found)) >= found[1]:
                 found = base, common
         return found
+
+    def _under_another_prompt(self, key: str, raw: list[Any]) -> str | None:
+        """Return the lane whose conversation a request has but for its first message, with a result as text.
+
+        So does smolagents when an agent has run out of steps: only the text shows that its tools have ended.
+        """
+        with import_lock:
+            from ...wire.pairing import observation
+
+        for base in reversed(self.bases):
+            n = len(base.copies)
+            if base.key == key and 1 < n < len(raw) and all(map(copy_equal, raw[1:n], base.copies[1:])):
+                return base.lane if any(map(observation, raw[n:])) else None
+        return None
 
     def best_base(self, key: str, lane: str, raw: list[Any]) -> tuple[Base | None, int]:
         """Return the base that shares the longest prefix, the same lane's newest first."""

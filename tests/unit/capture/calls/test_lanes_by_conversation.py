@@ -68,6 +68,26 @@ def test_an_agent_that_takes_over_with_a_prompt_of_its_own_stays_in_the_lane(cha
     assert chat.lanes() == ["main", "main"]
 
 
+OBSERVED = {"role": "user", "content": "Observation:\nvery\n\nNow answer."}
+LAST = {"role": "system", "content": PLAN.replace("high?", "deep?")}
+
+
+def test_a_last_call_under_another_prompt_with_results_as_text_stays_in_the_lane(chat: Chat) -> None:
+    """As smolagents makes it when an agent has run out of steps."""
+    printed = chat.ask(SYSTEM, user("a room"))
+    chat.ask(LAST, user("a room"), user(str(printed)), OBSERVED)
+    assert chat.lanes() == ["main", "main"]
+
+
+def test_under_another_prompt_a_request_without_results_or_with_another_question_is_another_agent(
+    chat: Chat,
+) -> None:
+    printed = chat.ask(SYSTEM, user("a room"))
+    chat.ask(LAST, user("a room"), user(str(printed)))
+    chat.ask(LAST, user("another room"), user(str(printed)), OBSERVED)
+    assert chat.lanes() == ["main", "lane-2", "lane-3"]
+
+
 def test_a_request_that_answers_an_unread_stream_goes_on_with_it(chat: Chat) -> None:
     body = {"model": "m", "messages": [SYSTEM, user("a room")], "stream": True}
     with chat.http.stream("POST", chat.url, json=body) as stream:
