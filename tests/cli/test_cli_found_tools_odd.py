@@ -563,14 +563,20 @@ def lookup(city, days): return Listing([city])
 def book(hotel): return (hotel, {hotel})
 def price(n) -> Room: return Room(n)
 def count(n) -> int: return n
+def steps(n):
+    yield "half done"
+    yield Room(n)
 def shown(name, args):
     found = globals()[name](**args)
+    found = list(found) if name == "steps" else found
     return f"{type(found).__name__} {found}"
 conversation(shown, [[["book", {"hotel": "Opera"}]], [["price", {"n": 7}]], [["count", {"n": 7}]]])
-conversation(shown, [[["lookup", {"city": "Oslo", "days": 1}]]])
+conversation(shown, [[["lookup", {"city": "Oslo", "days": 1}]], [["steps", {"n": 7}]]])
 """
     text, events = agent(code)
-    assert [each.get("result_type") for each in results(events)] == ["tuple", None, None, "__main__.Listing"]
+    rebuilt = ["tuple", None, None]
+    not_rebuilt = ["__main__.Listing", "generator of __main__.Room"]
+    assert [each.get("result_type") for each in results(events)] == rebuilt + not_rebuilt
     exit_code, printed = replayed(tmp_path, provider)
     head, _, rest = printed.partition("book tuple")
     assert exit_code == 3 and rest  # the listing is a list
@@ -578,6 +584,7 @@ conversation(shown, [[["lookup", {"city": "Oslo", "days": 1}]]])
         "1 result of tool lookup cannot be rebuilt as __main__.Listing: the code gets the plain data"
         in printed
     )
+    assert "1 result of tool steps cannot be rebuilt as generator of __main__.Room" in printed
     assert "tool book cannot" not in printed and "tool price cannot" not in printed
 
 

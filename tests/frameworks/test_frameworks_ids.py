@@ -22,11 +22,16 @@ INVOKED = {
     "pydantic-ai": ("pydantic-ai", 3),
     "agno": ("agno", 3),
     "strands": ("strands", 3),
+    "strands-modules": ("strands", 3),
     "autogen": ("autogen", 3),
+    "autogen-streams": ("autogen", 5),
     "agno-async": ("agno", 3),
     "langchain-async": ("langchain", 3),
 }
-"""By the agent: the framework, which is the source of what is not found by its name, and how many tools are called."""
+"""By the agent: the framework, which is the source of what is not found by its name, and how many tools are called;
+five with an agent as a tool."""
+AS_SENT = ("strands-modules", "autogen-streams")
+"""Here the function gets the arguments in one object, so they are recorded as the model sent them."""
 
 
 @pytest.mark.parametrize(
@@ -50,11 +55,16 @@ def test_a_framework_gives_each_call_its_id_and_names_the_function(
     sent = [
         (each["tool_id"][-2:], each["args"]) for each in sorted((first, second), key=lambda e: e["tool_id"])
     ]
-    assert sent == [("10", {"count": 2}), ("11", {"count": 3})] and "matched" not in first | second
+    number = str if name in AS_SENT else int
+    assert (
+        sent == [("10", {"count": number(2)}), ("11", {"count": number(3)})]
+        and "matched" not in first | second
+    )
     assert (weigh["tool"], weigh["source"], weigh["args"]) == ("weigh", source, {"item": "box"})
-    if name == "openai-agents":  # an agent as a tool: a span with a record inside
+    if total == 5:  # an agent as a tool: a span with a record inside
         expert, inner = called[3:]
-        assert (expert["tool"], expert["source"], inner["within"]) == ("expert", source, expert["call"])
+        (asked,) = [each for each in events(recorded.traces[0]) if each.get("call") == inner["parent"]][:1]
+        assert (expert["tool"], expert["source"], asked["parent"]) == ("expert", source, expert["call"])
     assert effects(folders[1]) == effects(folders[0]) != []
     again = python(["-m", "reenact", "replay", str(recorded.traces[0])], recorded.folder, environment)
     assert again.returncode == 0 and "replayed as recorded" in again.stderr, again.stderr

@@ -88,7 +88,20 @@ def strands(url: str) -> Any:
     )
 
 
-def autogen(url: str) -> Any:
+def strands_modules(url: str) -> Any:
+    """Tools without a decorator: a function that takes the tool use, in a module of its name."""
+    import importlib
+
+    from strands import Agent
+    from strands.models.openai import OpenAIModel
+
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules"))
+    model = OpenAIModel(client_args={"base_url": f"{url}/v1", "api_key": "none"}, model_id=work.MODEL)
+    tools = [importlib.import_module(name) for name in ("hills", "weigh")]
+    return Agent(model, tools=tools, system_prompt=PLAN, callback_handler=None)(work.QUESTION)
+
+
+def autogen_agent(url: str, name: str, prompt: str, tools: list[Any]) -> Any:
     from autogen_agent import INFO
     from autogen_agentchat.agents import AssistantAgent
     from autogen_ext.models.openai import OpenAIChatCompletionClient
@@ -96,8 +109,27 @@ def autogen(url: str) -> Any:
     model = OpenAIChatCompletionClient(
         model=work.MODEL, base_url=f"{url}/v1", api_key="none", model_info=INFO
     )
-    agent = AssistantAgent("guide", model, tools=TOOLS, system_message=PLAN, max_tool_iterations=9)
+    return AssistantAgent(name, model, tools=tools, system_message=prompt, max_tool_iterations=9)
+
+
+def autogen(url: str) -> Any:
+    agent = autogen_agent(url, "guide", PLAN, TOOLS)
     return asyncio.run(agent.run(task=work.QUESTION)).messages[-1].to_text()
+
+
+def autogen_streams(url: str) -> Any:
+    from autogen_agentchat.tools import AgentTool
+    from site_stream_tools import Streaming
+
+    expert = AgentTool(autogen_agent(url, "expert", INNER, [hills]))
+    tools = [Streaming(hills, count=int), Streaming(site_tools.weigh, item=str), expert]
+    agent = autogen_agent(url, "guide", WITH_AGENT.replace('"input"', '"task"'), tools)
+
+    async def events() -> list[Any]:
+        return [event async for event in agent.run_stream(task=work.QUESTION)]
+
+    *_, done = asyncio.run(events())
+    return [str(getattr(message, "content", "")) for message in done.messages][-1]
 
 
 if __name__ == "__main__":
@@ -106,7 +138,9 @@ if __name__ == "__main__":
         "pydantic-ai": pydantic_ai,
         "agno": agno,
         "strands": strands,
+        "strands-modules": strands_modules,
         "autogen": autogen,
+        "autogen-streams": autogen_streams,
         "agno-async": agno_async,
         "langchain-async": langchain_async,
     }

@@ -188,13 +188,14 @@ class WatchedFunction:
 class Running:
     """A recorded call under way: the token in its frame."""
 
-    __slots__ = ("_claim", "_frame", "_is_over", "_recorder", "_returns", "call", "items")
+    __slots__ = ("_claim", "_frame", "_is_over", "_item_type", "_recorder", "_returns", "call", "items")
 
     def __init__(self, claim: Claim, source: str, function: FunctionType | None) -> None:
         self._claim = claim
         self._returns = getattr(function, "__annotations__", {}).get("return")
         self._is_over = False
         self._frame = 0
+        self._item_type: str | None = None
         self.items: Items | None = None
         use = claim.use
         assert use.recorder is not None
@@ -217,6 +218,12 @@ class Running:
         self.items = Items()
         _generators[self._frame] = self
 
+    def add(self, item: Any) -> None:
+        """Note what a generator yields."""
+        if self.items is not None:
+            self.items.add(item)
+            self._item_type = self._item_type or _unknown_type(item, self._returns)
+
     def end(self, result: Any, exc: BaseException | None) -> None:
         if self._is_over:
             return
@@ -224,6 +231,7 @@ class Running:
         _generators.pop(self._frame, None)
         kind = _unknown_type(result, self._returns)
         if self.items is not None:
+            kind = f"generator of {self._item_type}" if self._item_type else kind
             result = self.items.value(result)
             exc = None if isinstance(exc, GeneratorExit) else exc
         try:
@@ -255,9 +263,9 @@ def _raise(token: Running, exc: BaseException) -> None:
 
 def _yielded(value: Any) -> None:
     running = _generators.get(id(sys._getframe(2)))
-    if running is not None and running.items is not None:
+    if running is not None:
         with guard.Swallowing("record what a tool yields"):
-            running.items.add(value)
+            running.add(value)
 
 
 def _run(stand_in: Callable[[], Any]) -> Any:
