@@ -252,26 +252,31 @@ def is_writer_id(w: str) -> bool:
     return len(w) <= 32 and w.isalnum() and w.isascii()
 
 
-def peek(line: bytes) -> tuple[float, str, str, int, str] | None:
+def peek(data: bytes, begin: int = 0) -> tuple[float, str, str, int, str] | None:
     """Return the envelope of one of our own lines without parsing the rest; None if it is not ours."""
-    if not line.startswith(START):
+    global _envelope
+    if _envelope is None:
+        _envelope = _envelopes()
+    found = _envelope.match(data, begin, begin + 4096)
+    if found is None:
+        return None  # escaped or odd: the caller parses the line whole
+    ts, run, w, step, kind = found.groups()
+    time, number = float(ts), int(step)
+    if not (-LATEST < time < LATEST and number < LAST_STEP):
         return None
-    head = line[:4096].split(b', "', 5)
-    try:
-        if head[1][:6] != b'run": ' or head[2][:5] != b'w": "' or head[3][:7] != b'step": ':
-            return None
-        if head[4][:7] != b'kind": ':
-            return None
-        kind = head[4][7:].rstrip(b"}\r\n").decode("ascii")
-        run, w = head[1][6:].decode("ascii"), head[2][5:-1].decode("ascii")
-        if "\\" in run or "\\" in kind or not is_writer_id(w):
-            return None  # escaped or odd: the caller parses the line whole
-        ts, step = float(head[0][7:]), int(head[3][7:])
-        if not (-LATEST < ts < LATEST and 0 <= step < LAST_STEP):
-            return None
-        return ts, run[1:-1], w, step, kind[1:-1]
-    except (IndexError, ValueError):
-        return None
+    return time, run.decode(), w.decode(), number, kind.decode()
+
+
+_envelope: Pattern[bytes] | None = None
+
+
+def _envelopes() -> Pattern[bytes]:
+    """Return a pattern for the envelope as a recorder writes it, each field a group."""
+    import re
+
+    text = rb'"([ !#-\[\]-~]*)"'
+    head = rb'\{"ts": (-?\d{1,20}(?:\.\d{1,20})?), "run": %s, "w": "([0-9A-Za-z]{1,32})", "step": (\d{1,20})'
+    return re.compile(head % text + rb', "kind": ' + text)
 
 
 def count_if_of(data: bytes, writer: bytes) -> int:

@@ -131,19 +131,21 @@ class Output:
         """
         right = [name.startswith(">") for name in head]
         names = [name.lstrip(">") for name in head]
-        widths = _widths(names, rows)
+        whole = [row for row in rows if len(row) == len(head)]
+        columns = list(zip([(name, "dim") for name in names], *whole, strict=True))
+        widths = [_widest(column) for column in columns]
+        for row in rows if len(whole) < len(rows) else ():
+            for column, (text, _) in enumerate(row[:-1] if len(row) < len(head) else ()):
+                widths[column] = max(widths[column], width_of(text))
         kept = self._kept(names, widths, flexible, less, least)
-        rows = [
-            [cell for n, cell in enumerate(row) if n in kept or n == len(row) - 1 < len(head) - 1]
-            for row in rows
-        ]
-        names, right = [names[n] for n in kept], [right[n] for n in kept]
-        widths = [widths[n] for n in kept]
-        flexible = kept.index(flexible)
-        rest = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
+        rest = sum(widths[n] + 2 for n in kept if n != flexible)
         widths[flexible] = max(min(_LEAST, widths[flexible]), min(widths[flexible], self.width - rest))
-        for row in [[(name, "dim") for name in names], *rows]:
-            self.line(self._row(row, widths, right))
+        texts = [self._column(columns[n], widths[n], right[n], is_last=n == kept[-1]) for n in kept]
+        filled = map("  ".join, zip(*texts, strict=True))
+        self.line(next(filled).rstrip())
+        for row in rows:
+            text = next(filled) if len(row) == len(head) else self._short_row(row, kept, widths, right)
+            self.line(text.rstrip())
 
     def _kept(
         self, names: list[str], widths: list[int], flexible: int, less: Sequence[str], least: int
@@ -157,31 +159,35 @@ class Output:
             kept = [n for n in kept if names[n] != name]
         return kept
 
-    def _row(self, row: Sequence[Cell], widths: list[int], right: list[bool]) -> str:
-        parts = []
-        last = len(row) - 1
-        for column, (text, style) in enumerate(row):
-            space = widths[column]
-            if column == last and last + 1 < len(widths):
-                text = cut(text, self.width - sum(widths[:column]) - 2 * column)
-            elif not text.isascii() or len(text) > space:
-                text = pad(text, space)
-                text = text if not right[column] else text.rstrip().rjust(space - width_of(text) + len(text))
-            elif right[column]:
-                text = text.rjust(space)
-            elif column != last:
-                text = text.ljust(space)
-            parts.append(self.paint(text, style) if self.color else text)
-        return "  ".join(parts).rstrip()
+    def _column(self, cells: Sequence[Cell], space: int, right: bool, *, is_last: bool) -> list[str]:
+        """Return the cells of a column filled up to its width; the last column ends where its text does."""
+        fill = str.rjust if right else str.ljust
+        least = 0 if is_last and not right else space
+        texts = [
+            fill(text, least) if text.isascii() and len(text) <= space else _cut_or_wide(text, space, right)
+            for text, _ in cells
+        ]
+        if not self.color:
+            return texts
+        return [self.paint(text, style) for text, (_, style) in zip(texts, cells, strict=True)]
+
+    def _short_row(self, row: Sequence[Cell], kept: list[int], widths: list[int], right: list[bool]) -> str:
+        """Return a row whose last cell runs on to the end of the line."""
+        columns = [n for n in kept if n < len(row) - 1]
+        texts = [self._column([row[n]], widths[n], right[n], is_last=False)[0] for n in columns]
+        text, style = row[-1]
+        room = self.width - sum(widths[n] + 2 for n in columns)
+        return "  ".join([*texts, self.paint(cut(text, room), style)])
 
 
-def _widths(names: list[str], rows: Sequence[Sequence[Cell]]) -> list[int]:
-    widths = [len(name) for name in names]
-    for row in rows:
-        for column, (text, _) in enumerate(row[:-1] if len(row) < len(names) else row):
-            width = len(text) if text.isascii() else width_of(text)
-            widths[column] = max(widths[column], width)
-    return widths
+def _cut_or_wide(text: str, space: int, right: bool) -> str:
+    text = pad(text, space)
+    return text if not right else text.rstrip().rjust(space - width_of(text) + len(text))
+
+
+def _widest(cells: Sequence[Cell]) -> int:
+    texts = [text for text, _ in cells]
+    return max(map(len, texts)) if "".join(texts).isascii() else max(map(width_of, texts))
 
 
 def _nowhere() -> TextIO:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from ..recording.garbage import nothing_to_collect
 from ..recording.recording import Recording
-from ..recording.run_lines import each_line, nothing_to_collect
+from ..recording.run_lines import each_line
 from ..tracefile.events.event import Event
 from .brought import REDACTED, WITHHELD, Piece, brought
 from .text_match import LEAST_SHARED, Match, Sought, words_of

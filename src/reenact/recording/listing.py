@@ -1,7 +1,8 @@
 """The facts of every run in a file or folder, cheaply, for ``ls`` and for finding a run.
 
 Reads the two ends of each file; one that several runs or writers share is scanned once and remembered.
-One bad file never raises: it gets a row that says so.
+One bad file never raises: it gets a row that says so. What reads events is loaded only where the ends are not
+enough: it takes as long as the ends of a thousand files.
 """
 
 from __future__ import annotations
@@ -13,16 +14,13 @@ from .. import lines, schema
 from ..errors import NotATrace, TraceFileError
 from ..totals import Totals
 from ..tracefile import run_files, status
-from ..tracefile.columns import executions
-from ..tracefile.events.event_source import Shelf
 from ..tracefile.events.text import short_json
 from ..tracefile.file_ends import Ends, read_ends
 from ..tracefile.findings import Findings, Note
 from ..tracefile.plain_files import not_plain
-from ..tracefile.reader import check_version, refuse_if_foreign, unexpected
 from ..tracefile.records import LineReader, raw_lines
 from ..wire.json_values import as_text
-from .run_lines import RunLines, nothing_to_collect
+from .garbage import nothing_to_collect
 
 
 class Summed:
@@ -115,11 +113,11 @@ def list_runs(folder: str) -> list[RunRow]:
             if not entry.is_file(follow_symlinks=False) and (reason := not_plain(entry.path)) is not None:
                 rows.append(_bad(entry.path, status.UNREADABLE, reason))
             else:
-                groups.setdefault(run_files.member(entry.name).stem, []).append(entry.name)
+                groups.setdefault(run_files.stem(entry.name), []).append(entry.name)
     folder = os.path.join(folder, "")
     with nothing_to_collect():
         for names in groups.values():
-            for name in names if len(names) == 1 else run_files.heads(names):
+            for name in run_files.heads(names):
                 rows += head_and_tail(folder + name, names)
     rows.sort(key=lambda row: (row.started or 0.0, row.path))
     return rows
@@ -163,6 +161,8 @@ def head_and_tail(path: str, names: list[str] | None = None) -> list[RunRow]:
     except OSError as why:
         return [_bad(path, status.UNREADABLE, why.strerror or str(why))]
     except Exception as why:
+        from ..tracefile.reader import unexpected
+
         return [_bad(path, status.UNREADABLE, str(unexpected(path, why)))]
 
 
@@ -171,25 +171,23 @@ def _bad(path: str, word: str, reason: str) -> RunRow:
         size = os.path.getsize(path)
     except OSError:
         size = 0
-    return RunRow(path, name=_stem(path), status=word, reason=reason, size=size)
-
-
-def _stem(path: str) -> str:
-    return os.path.basename(run_files.member(path).stem)
+    return RunRow(path, name=run_files.name_of(path), status=word, reason=reason, size=size)
 
 
 def _rows(path: str, names: list[str] | None) -> list[RunRow]:
-    alone = names is not None and len(names) == 1
-    files = [[path]] if alone else run_files.streams(path, names)
-    if alone and (one := read_ends(path)) is not None and one.first.get("v") in schema.READ:
-        return [_row(path, [[one]])]
-    ends = [_ends_of(chain) for chain in files]
-    firsts = ends[0][0]
-    if firsts is None or any(end is None or end.last[1] != firsts.last[1] for chain in ends for end in chain):
+    if names is not None and len(names) == 1:
+        files = [[path]]
+        found = read_ends(path)
+    else:
+        files = run_files.streams(path, names)
+        found = _joined([_ends_of(chain) for chain in files])
+    if found is None:
         return _scan(path, files)
-    if firsts.first.get("v") not in schema.READ:
-        check_version(firsts.first.get("v"), Note(path, None))
-    return [_row(path, [[end for end in chain if end is not None] for chain in ends])]
+    if found.first.get("v") not in schema.READ:
+        from ..tracefile.reader import check_version
+
+        check_version(found.first.get("v"), Note(path, None))
+    return [_row(path, found)]
 
 
 def _ends_of(chain: list[str]) -> list[Ends | None]:
@@ -202,26 +200,40 @@ def _ends_of(chain: list[str]) -> list[Ends | None]:
     return [*(read_ends(file, sums=not has_sums) for file in chain[:-1]), last]
 
 
-def _row(path: str, chains: list[list[Ends]]) -> RunRow:
-    """Put together the row of one run from the ends of its files."""
-    first, last = chains[0][0].first, chains[0][-1]
-    start = first if first.get("kind") == "run.start" else None
-    steps = sum([file.totals.steps for chain in chains for file in chain])
+def _joined(found: list[list[Ends | None]]) -> Ends | None:
+    """Return what the files of one run say together; None where one says nothing, or is of another run."""
+    chains = [[end for end in chain if end is not None] for chain in found]
+    files = [end for chain in chains for end in chain]
+    if len(files) < sum(map(len, found)) or any(end.last[1] != files[0].last[1] for end in files):
+        return None
+    last = chains[0][-1]
+    steps = sum([end.totals.steps for end in files])
     totals = _summed(chains[0])
     for chain in chains[1:]:
         totals += _summed(chain)
     totals.steps = steps
-    ts = first.get("ts")
-    started = ts if isinstance(ts, int | float) and -lines.LATEST < ts < lines.LATEST else None
-    end = last.end if start is not None or last.last[4] == "run.end" else None
-    files = [file for chain in chains for file in chain]
-    size = sum([file.size for file in files])
+    return last._replace(
+        first=files[0].first,
+        last=(max([chain[-1].last[0] for chain in chains]), *last.last[1:]),
+        totals=totals,
+        size=sum([end.size for end in files]),
+        torn=any(end.torn for end in files),
+        model=next((chain[-1].model for chain in chains if chain[-1].model is not None), None),
+    )
+
+
+def _row(path: str, ends: Ends) -> RunRow:
+    """Put together the row of one run from the ends of its files."""
+    first, (ended, run, _, _, kind), end, totals, size, torn, _, model = ends
+    start = first if first.get("kind") == "run.start" else None
+    ts: Any = first.get("ts")
+    started = ts if type(ts) in (float, int) and -lines.LATEST < ts < lines.LATEST else None
+    if start is None and kind != "run.end":
+        end = None
     row = RunRow(path, totals, status=status.status_of(start, end, started), size=size)
-    row.id, row.started = last.last[1], started
-    row.ended = max([chain[-1].last[0] for chain in chains])
-    if row.status != status.RUNNING and any(file.torn for file in files):
+    row.id, row.started, row.ended, row.model = run, started, ended, model
+    if torn and row.status != status.RUNNING:
         row.findings = 1
-    row.model = next((chain[-1].model for chain in chains if chain[-1].model is not None), None)
     _describe(row, start, end)
     return row
 
@@ -238,7 +250,7 @@ def _summed(chain: list[Ends]) -> Totals:
 
 def _describe(row: RunRow, start: dict[str, Any] | None, end: dict[str, Any] | None) -> None:
     name = start.get("name") if start is not None else None
-    row.name = name if type(name) is str else _stem(row.path)
+    row.name = name if type(name) is str else run_files.name_of(row.path)
     if start is not None:
         meta, parent = start.get("meta"), start.get("parent_run")
         row.meta = meta if type(meta) is dict else {}
@@ -247,8 +259,8 @@ def _describe(row: RunRow, start: dict[str, Any] | None, end: dict[str, Any] | N
         origin = row.parent_run if row.is_fork else row.meta.get("replay_of")
         row.made_from = origin if type(origin) is str else None
         row.input = start.get("input")
-        if row.input is None:
-            row.input = _arguments(start.get("command"))
+        if row.input is None and "command" in start:
+            row.input = _arguments(start["command"])
     error = end.get("error") if end is not None else None
     if type(error) is dict:
         kind, message = str(error.get("type") or "").rpartition(".")[2], str(error.get("message") or "")
@@ -276,7 +288,7 @@ def _scan(path: str, files: list[list[str]]) -> list[RunRow]:
     if known is not None and known[0] == state:
         return known[1]
     if not stats[0].st_size:
-        return [RunRow(path, name=_stem(path), reason="the file is empty", findings=1)]
+        return [RunRow(path, name=run_files.name_of(path), reason="the file is empty", findings=1)]
     _sniff(path)
     rows = _read_whole(path, sum(size for size, _ in state))
     if len(_scanned) >= _MAX_SCANNED:
@@ -287,6 +299,8 @@ def _scan(path: str, files: list[list[str]]) -> list[RunRow]:
 
 def _sniff(path: str) -> None:
     """Raise NotATrace if nothing in the first megabyte is an event, so that ``ls`` reads no further."""
+    from ..tracefile.reader import refuse_if_foreign
+
     reader = LineReader(Note(path, None))
     for line in raw_lines(path):
         if next(iter(reader.feed(line)), None) is not None:
@@ -297,6 +311,10 @@ def _sniff(path: str) -> None:
 
 
 def _read_whole(path: str, size: int) -> list[RunRow]:
+    from ..tracefile.columns import executions
+    from ..tracefile.events.event_source import Shelf
+    from .run_lines import RunLines
+
     findings = Findings()
     shelf = Shelf(path, findings.add)
     rows = []
@@ -308,5 +326,5 @@ def _read_whole(path: str, size: int) -> list[RunRow]:
         _describe(row, *ends)
         rows.append(row)
     if not rows:
-        rows.append(RunRow(path, name=_stem(path), size=size, findings=len(findings)))
+        rows.append(RunRow(path, name=run_files.name_of(path), size=size, findings=len(findings)))
     return rows

@@ -19,7 +19,7 @@ from ..tracefile.events.event_source import Shelf
 from ..tracefile.findings import Findings
 from ..tracefile.plain_files import read_plain
 from ..tracefile.reader import require_file
-from ..tracefile.run_files import member
+from ..tracefile.run_files import name_of
 from ..wire import reading
 from ..wire.messages import MAY_HAVE_FAILED
 from ..wire.streams import Assembled, assemble
@@ -27,17 +27,11 @@ from .calls import MODEL, Call, Turn, join_calls, join_known
 from .derived_events import Entries
 from .derived_tools import DerivedCall, derived_tools, turns_of, with_derived
 from .event_addresses import find_event
+from .garbage import nothing_to_collect
 from .index import Index
 from .kept_conversations import SeenMessages, kept_before, sent_messages
 from .run_addresses import find_run, locate
-from .run_lines import (
-    RunLines,
-    each_line,
-    event_types,
-    events_of_calls,
-    nothing_to_collect,
-    whole_events,
-)
+from .run_lines import RunLines, each_line, event_types, events_of_calls, whole_events
 
 _OFF = 16
 """Lines around its place among which a step is sought."""
@@ -79,7 +73,7 @@ class Recording(RunLines):
     def name(self) -> str:
         """The name of the run, else that of its file."""
         name = self.start.name if self.start is not None else None
-        return name if type(name) is str else os.path.basename(member(self.path).stem)
+        return name if type(name) is str else name_of(self.path)
 
     @property
     def start_fields(self) -> dict[str, Any]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 
 from ..errors import NoSuchRun, TraceFileError
 from ..tracefile.plain_files import is_special
-from ..tracefile.reader import require_file
 from .listing import RunRow, head_and_tail, list_runs
 
 
@@ -43,6 +41,8 @@ def find_run(text: str | None = None, folder: str | None = None) -> RunRow:
 
 def locate(text: str | None) -> tuple[str, str | None]:
     """Return the path of a run, and its id if the address says which one of the file is meant."""
+    from ..tracefile.reader import require_file  # a listing needs no reader
+
     if text and not text.startswith("@"):
         require_plain(text)
         if os.path.isfile(text):
@@ -120,6 +120,8 @@ def _by_id_or_name(address: str, rows: list[RunRow]) -> RunRow | None:
 def _near(address: str, rows: list[RunRow]) -> str:
     if not rows:
         return "nothing was recorded there yet"
+    import difflib
+
     names = list(dict.fromkeys([row.name for row in reversed(_recorded(rows, rows))]))
     near = difflib.get_close_matches(address, names, 3, 0.5) or names[:3]
     return f"there is {', '.join(near)}; `reenact ls` shows all"

@@ -5,10 +5,8 @@ The lower half of ``Recording``, and all of it that listing runs needs.
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from sys import intern
 from typing import Any, overload
 
@@ -274,15 +272,3 @@ def _light_fields(head: re.Match[bytes] | None, line: bytes) -> dict[str, Any] |
         return links_and_sums(line, head[3].decode(), head.end()) if head is not None else None
     except (ValueError, RecursionError):  # damaged
         return None
-
-
-@contextmanager
-def nothing_to_collect() -> Iterator[None]:
-    """While very many objects are made that all stay, looking for garbage takes a third of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -6,7 +6,6 @@ counted under model and stop reason, tool calls under their tool.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -198,7 +197,7 @@ class Gatherer(Joiner):
         start, ts = self._start or (None, None)
         row.status = status_of(start, self._end, ts)
         name = start.get("name") if start is not None else None
-        row.name = name if type(name) is str else os.path.basename(run_files.member(row.path).stem)
+        row.name = name if type(name) is str else run_files.name_of(row.path)
         if start is not None:
             meta, parent = start.get("meta"), start.get("parent_run")
             row.meta = meta if type(meta) is dict else {}

@@ -9,7 +9,6 @@ Foreign formats are refused here rather than half understood: importers read the
 from __future__ import annotations
 
 import re
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from ..lines import LAST_STEP, LATEST, is_writer_id
@@ -109,6 +108,8 @@ def _step(value: object) -> int | None:
 
 def _writer_id(text: str) -> str:
     """Return an id for a writer whose ``w`` is not one: addresses show it, and files are written with it."""
+    from hashlib import sha256  # loads OpenSSL, for what no recorder writes
+
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 

@@ -18,6 +18,7 @@ _SMALL, _END = 8 << 10, 64 << 10
 _FAR = 8 << 20
 """How far back a ``tot`` is sought before the file is scanned instead."""
 _ENDS = (schema.RUN_END, schema.PROC_END)
+_OF_RUN, _OF_PROCESS = lines.BOOKKEEPING
 
 
 class Ends(NamedTuple):
@@ -51,7 +52,7 @@ def read_ends(path: str, *, sums: bool = True) -> Ends | None:
             size = os.fstat(fd).st_size
             data += os.pread(fd, _END - _SMALL, _SMALL)
         end = data.find(b"\n")
-        envelope = lines.peek(data[:end]) if end >= 0 else None
+        envelope = lines.peek(data) if end >= 0 else None
         if envelope is None:
             return None
         try:
@@ -60,7 +61,7 @@ def read_ends(path: str, *, sums: bool = True) -> Ends | None:
             return None
         tail = data if size <= len(data) else os.pread(fd, _END, size - _END)
         while True:
-            found = _ends(first, envelope, tail, size, whole=len(tail) >= size, sums=sums)
+            found = _ends(first, envelope, tail, size, sums)
             if found is not None or len(tail) >= min(size, _FAR):
                 return found
             count = min(len(tail) * 8, _FAR, size)
@@ -79,13 +80,13 @@ def tail_totals(path: str, *, only: bool) -> Totals | None:
 
 
 def _ends(
-    first: dict[str, Any], envelope: tuple[Any, ...], tail: bytes, size: int, *, whole: bool, sums: bool
+    first: dict[str, Any], envelope: tuple[Any, ...], tail: bytes, size: int, sums: bool
 ) -> Ends | None:
-    stop = tail.rfind(b"\n")
+    whole, stop = len(tail) >= size, tail.rfind(b"\n")
     last_begin = tail.rfind(b"\n", 0, stop) + 1 if stop >= 0 else 0
     if stop < 0 or (last_begin == 0 and not whole):
         return None
-    last = lines.peek(tail[last_begin:stop])
+    last = lines.peek(tail, last_begin)
     if last is None or last[1] != envelope[1] or last[2] != envelope[2] or last[3] < envelope[3]:
         return None
     at = tail.rfind(lines.TOTALS, 0, stop)
@@ -93,13 +94,13 @@ def _ends(
         return None
     begin = last_begin if at < 0 and not whole else tail.rfind(b"\n", 0, max(at, 0)) + 1
     try:
-        totals, end = summed(map(parse, tail[begin:stop].split(b"\n")))
+        rest = tail[begin:stop]
+        totals, end = summed((parse(rest),) if begin == last_begin else map(parse, rest.split(b"\n")))
         if end is None:  # a response that nobody had read may come after it
             end = _earlier_end(tail[:begin])
     except ValueError:  # damage after the last sum: the scan will name it
         return None
-    book = sum(tail.count(needle, 0, stop) for needle in lines.BOOKKEEPING)
-    book += 0 if whole else 1
+    book = tail.count(_OF_RUN, 0, stop) + tail.count(_OF_PROCESS, 0, stop) + (not whole)
     totals.steps = max(last[3] - envelope[3] + 1 - book, 0)
     return Ends(first, last, end, totals, size, stop + 1 < len(tail), at >= 0, _model(tail))
 
@@ -118,7 +119,8 @@ def summed(events: Iterable[dict[str, Any]]) -> tuple[Totals, dict[str, Any] | N
     """Return the sums after the last of one writer's events, and the end line if it is among them."""
     totals, end = Totals(), None
     for fields in events:
-        kind, tot = str(fields.get("kind")), fields.get("tot")
+        get = fields.get
+        kind, tot = str(get("kind")), get("tot")
         if type(tot) is dict:
             totals.resume(kind, fields, tot)
         else:

@@ -34,12 +34,23 @@ class Member(NamedTuple):
 def member(path: str) -> Member:
     """Take a file's name apart."""
     folder, name = os.path.split(path)
-    if name.find(".") == len(name) - 6 > 0 and name.endswith(".jsonl"):  # of a folder full of runs, most
-        return Member(path[:-6], "", 0)
     found = _MEMBER.match(name)
     if found is None:
         return Member(os.path.splitext(path)[0], "", 0)
     return Member(os.path.join(folder, found["stem"]), found["w"] or "", int(found["segment"] or 0))
+
+
+def stem(name: str) -> str:
+    """Return what the names of all files of a run begin with."""
+    stop = len(name) - 6
+    if name.find(".") == stop > 0 and name.endswith(".jsonl"):  # of a folder full of runs, most
+        return name[:stop]
+    return member(name).stem
+
+
+def name_of(path: str) -> str:
+    """Return what a run is called that was given no name."""
+    return stem(os.path.basename(path))
 
 
 def streams(path: str, names: list[str] | None = None, on_skipped: Skipped | None = None) -> list[list[str]]:
@@ -76,6 +87,8 @@ def streams(path: str, names: list[str] | None = None, on_skipped: Skipped | Non
 
 def heads(names: list[str]) -> list[str]:
     """Return the names that begin a family, leaving out segments and further processes of another."""
+    if len(names) == 1:
+        return names
     known = set(names)
     result = []
     for name in sorted(names):
@@ -102,7 +115,7 @@ def families(folder: str) -> dict[str, list[str]]:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".jsonl") and not _is_folder(entry):
-                stems.setdefault(member(entry.name).stem, []).append(entry.name)
+                stems.setdefault(stem(entry.name), []).append(entry.name)
     found = {head: names for names in stems.values() for head in heads(names)}
     return {os.path.join(folder, head): found[head] for head in sorted(found)}
 

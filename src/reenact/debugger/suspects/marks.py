@@ -54,7 +54,7 @@ def marks_of(rows: Sequence[RunRow], progress: Callable[[str], None] | None = No
         if row.id is None:
             continue
         known = kept.get(row.path + row.id)
-        mark = _known(known, row)
+        mark = None if known is None else _known(known, row)
         is_quick = place < _LOOKED_AT and row.size <= _SMALL and time.monotonic() < until
         if mark is None and _has_ended(row) and (is_quick or progress is not None):
             if progress is not None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ... import lines, schema
-from ...wire import reading
 from ...wire.json_values import string
 from .. import dialects, records, run_files
 from ..findings import Note, OnFinding
@@ -356,4 +355,6 @@ class Shelf:
 
 
 def _named_model(fields: dict[str, Any]) -> str | None:
+    from ...wire import reading  # it loads every provider, which a listing of runs needs none of
+
     return reading.model_of(fields.get("body"), fields.get("url")) or string(fields.get("model")) or None
