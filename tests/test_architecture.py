@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "recording": READING,
     "compare": {"compare", "settings", *READING},
     "pages": {"pages", "compare", "debugger", "money", *READING},
-    "viewer": {"viewer", "pages", "debugger", "compare", "money", *READING},
+    "viewer": {"viewer", "pages", "debugger", "compare", "stats", "money", *READING},
     "stats": {"stats", "money", *READING},
     "explain": {"explain", *READING},
     "debugger": {"debugger", "compare", "explain", "stats", "money", *READING},

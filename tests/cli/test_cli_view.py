@@ -170,9 +170,30 @@ def test_turns_and_runs_are_compared(viewer: Served) -> None:
 def test_the_list_of_runs_is_filtered_and_sorted_in_the_address(viewer: Served) -> None:
     page = viewer.get("/").text
     assert page.count('href="/run/') == 2 and "is not a trace" in page and "the file is empty" in page
-    assert viewer.get("/runs?q=five").text.count('href="/run/') == 1
-    assert viewer.get("/runs?status=failed").text.count('href="/run/') == 0
-    assert 'aria-sort="descending"' in viewer.get("/runs?sort=tokens").text
+    assert 'aria-sort="descending"' in viewer.get("/?sort=tokens").text
+    assert 'aria-sort="ascending"' in viewer.get("/?sort=-tokens").text
+
+    def total(query: str) -> int:
+        return int(json.loads(viewer.get(f"/runs?from=0&n=9&{query}").text)["total"])
+
+    assert [total("q=five"), total("q=FIVE"), total("status=failed"), total("status=nonsense")] == [
+        1,
+        1,
+        0,
+        4,
+    ]
+    assert [total("q=turns%3D5"), total("q=turns%3E5"), total("q=name~tw+turns%3E1"), total("q=%22%3D")] == [
+        1,
+        0,
+        1,
+        0,
+    ]
+    assert [total("since=1"), total("until=1"), total("since=nonsense"), total("sort=nonsense")] == [
+        2,
+        2,
+        4,
+        4,
+    ]
     assert 'value="&quot;&gt;&lt;script&gt;"' in viewer.get('/?q="><script>'.replace('"', "%22")).text
 
 

@@ -18,6 +18,11 @@ def verdict_badge(verdict: str) -> Html:
     return tag("span", verdict, class_=f"badge {_BADGES[verdict]}")
 
 
+def way_back(*links: tuple[str, str]) -> Html:
+    """Return the links to other pages of the viewer: words and paths."""
+    return tag("nav", *(tag("a", words, href=path) for words, path in links), aria_label="viewer")
+
+
 def foot(left_out: LeftOut, paths: Sequence[str], whole: str = "comparison") -> Html:
     """Return the end of a page: what it was made from, and what is not on it."""
     notes = left_out.notes

@@ -8,14 +8,14 @@ from ..recording.kept_conversations import NOT_SENT
 from ..tracefile.events.text import compact
 from .changed_text import LeftOut, folded, marked
 from .document import document
-from .frame import foot, verdict_badge
+from .frame import foot, verdict_badge, way_back
 from .html import Html, join, line, tag
 
 _SIGNS = {GONE: "−", EDITED: "~", NEW: "+"}
 
 
-def moments_page(diff: MomentsDiff) -> str:
-    """Return the page."""
+def moments_page(diff: MomentsDiff, run: str | None = None, turns: int = 0) -> str:
+    """Return the page; ``run`` is the path of the run in the viewer, if it is part of that."""
     left_out = LeftOut()
     then, now = f"turn {diff.then.turn}", f"turn {diff.now.turn}"
     title = f"{diff.name}: {then} and {now}"
@@ -32,7 +32,17 @@ def moments_page(diff: MomentsDiff) -> str:
         tag("div", verdict_badge(diff.verdict), tag("span", diff.headline), class_="facts"),
         *(tag("p", line(note), class_="soft") for note in diff.notes),
     )
-    return document(title, head, tag("div", *sections, id="differences"), foot(left_out, [diff.path]))
+    nav = _nav(diff, run, turns) if run is not None else None
+    return document(title, nav, head, tag("div", *sections, id="differences"), foot(left_out, [diff.path]))
+
+
+def _nav(diff: MomentsDiff, run: str, turns: int) -> Html:
+    """Return the links back, and to the pairs of turns before and after."""
+    links = [("all runs", "/"), ("the run", f"{run}#/e/{diff.now.address}")]
+    for first in (diff.then.turn - 1, diff.now.turn):
+        if 0 < first < turns:
+            links.append((f"turns {first} and {first + 1}", f"{run}/turns?then={first}&now={first + 1}"))
+    return way_back(*links)
 
 
 def _section(heading: str, changes: list[PromptChange], now: str, left_out: LeftOut) -> Html:

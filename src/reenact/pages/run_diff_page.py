@@ -10,7 +10,7 @@ from ..compare.report import Change, Difference, Row, RunDiff, Side, Step
 from ..tracefile.events.text import count
 from .changed_text import LeftOut, both_sides, folded, value_text
 from .document import document
-from .frame import foot, verdict_badge
+from .frame import foot, verdict_badge, way_back
 from .html import Html, join, line, tag
 
 MOST_ROWS = 2_000
@@ -21,8 +21,8 @@ _HEADLINE = ("First difference", "Cause", "Consequence")
 LEFT, RIGHT = "left", "right"
 
 
-def run_diff_page(diff: RunDiff) -> str:
-    """Return the page."""
+def run_diff_page(diff: RunDiff, runs: tuple[str, str] | None = None) -> str:
+    """Return the page; ``runs`` are the paths of the two runs in the viewer, if it is part of that."""
     left_out = LeftOut()
     if diff.left_out:
         left_out.note(f"{count(diff.left_out, 'more difference')}, which the comparison only counted")
@@ -30,8 +30,9 @@ def run_diff_page(diff: RunDiff) -> str:
     title = " and ".join(names) if len(names) > 1 else f"{diff.left.name}: two runs"
     roots = _roots_of(diff.differences)
     body = [
+        way_back(("all runs", "/"), ("left run", runs[0]), ("right run", runs[1])) if runs else None,
         _head(diff, title),
-        _roots(diff, roots, left_out),
+        _roots(diff, roots, runs, left_out),
         _side_by_side(diff, roots, left_out),
         _not_known(diff),
     ]
@@ -75,7 +76,7 @@ def _run(which: str, side: Side) -> Html:
     )
 
 
-def _roots(diff: RunDiff, roots: dict[int, int], left_out: LeftOut) -> Html:
+def _roots(diff: RunDiff, roots: dict[int, int], runs: tuple[str, str] | None, left_out: LeftOut) -> Html:
     shown = diff.differences[:MOST_DIFFERENCES]
     if len(shown) < len(diff.differences):
         left_out.note(f"the details of {count(len(diff.differences) - len(shown), 'more difference')}")
@@ -83,7 +84,7 @@ def _roots(diff: RunDiff, roots: dict[int, int], left_out: LeftOut) -> Html:
     for each in shown:
         following.setdefault(roots[each.number], []).append(each)
     cards = [
-        _root(each, following[each.number][1:], left_out)
+        _root(each, following[each.number][1:], runs, left_out)
         for each in shown
         if roots[each.number] == each.number
     ]
@@ -93,14 +94,16 @@ def _roots(diff: RunDiff, roots: dict[int, int], left_out: LeftOut) -> Html:
     return tag("section", tag("h2", "Where the runs part", small), *cards, id="differences")
 
 
-def _root(difference: Difference, following: list[Difference], left_out: LeftOut) -> Html:
+def _root(
+    difference: Difference, following: list[Difference], runs: tuple[str, str] | None, left_out: LeftOut
+) -> Html:
     inherited = None
     if following:
         summary = tag("summary", f"{count(len(following), 'difference')} that follow from it")
-        inherited = tag("details", summary, *(_inherited(each, left_out) for each in following))
+        inherited = tag("details", summary, *(_inherited(each, runs, left_out) for each in following))
     return tag(
         "article",
-        _title(difference),
+        _title(difference, runs),
         *_evidence(difference, left_out),
         tag("p", line(difference.hint), class_="soft") if difference.hint else None,
         inherited,
@@ -109,20 +112,24 @@ def _root(difference: Difference, following: list[Difference], left_out: LeftOut
     )
 
 
-def _title(difference: Difference) -> Html:
+def _title(difference: Difference, runs: tuple[str, str] | None) -> Html:
     cause = f"{difference.cause} ({difference.detail})" if difference.detail else difference.cause
     number = tag("span", str(difference.number), class_="number")
-    at = [_event(LEFT, difference.left), _event(RIGHT, difference.right)]
+    left, right = runs or (None, None)
+    at = [_event(LEFT, difference.left, left), _event(RIGHT, difference.right, right)]
     return join(
         tag("div", number, tag("h3", line(where(difference))), class_="facts"),
         tag("p", tag("span", line(cause), class_="cause"), " ", line(difference.because)),
-        tag("div", *(tag("span", line(each), class_="soft") for each in at if each), class_="facts"),
+        tag("div", *at, class_="facts"),
     )
 
 
-def _event(side: str, steps: Sequence[Step]) -> str | None:
-    """Return how to name the step in ``show`` and ``debug``."""
-    return f"{side}: event {steps[0].address}" if steps and steps[0].address else None
+def _event(side: str, steps: Sequence[Step], run: str | None) -> Html | None:
+    """Return how to name the step in ``show`` and ``debug``, as a link to it where its run has a page."""
+    if not steps or not steps[0].address:
+        return None
+    words = line(f"{side}: event {steps[0].address}")
+    return tag("span", tag("a", words, href=f"{run}#/e/{steps[0].address}") if run else words, class_="soft")
 
 
 def _evidence(difference: Difference, left_out: LeftOut) -> Iterator[Html]:
@@ -161,8 +168,8 @@ def _side(which: str, body: Html) -> Html:
     return tag("div", tag("span", which, class_="label"), body, class_="side")
 
 
-def _inherited(difference: Difference, left_out: LeftOut) -> Html:
-    return tag("div", _title(difference), *_evidence(difference, left_out), class_="change")
+def _inherited(difference: Difference, runs: tuple[str, str] | None, left_out: LeftOut) -> Html:
+    return tag("div", _title(difference, runs), *_evidence(difference, left_out), class_="change")
 
 
 def _side_by_side(diff: RunDiff, roots: dict[int, int], left_out: LeftOut) -> Html | None:

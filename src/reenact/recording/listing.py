@@ -102,9 +102,17 @@ class RunRow(Summed):
         return self.status in status.FAILED
 
 
-def list_runs(folder: str) -> list[RunRow]:
-    """Return a row for every run in a folder, oldest first; files that are not traces come first."""
+Kept = dict[str, tuple[object, list[RunRow]]]
+"""The rows of an earlier listing by the stem of their files, with the state these were in."""
+
+
+def list_runs(folder: str, kept: Kept | None = None) -> list[RunRow]:
+    """Return a row for every run in a folder, oldest first; files that are not traces come first.
+
+    Who lists again passes ``kept``, empty at first: then only files that have changed are read again.
+    """
     groups: dict[str, list[str]] = {}
+    states: dict[str, list[tuple[str, int, int]]] = {}
     rows: list[RunRow] = []
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -113,14 +121,39 @@ def list_runs(folder: str) -> list[RunRow]:
             if not entry.is_file(follow_symlinks=False) and (reason := not_plain(entry.path)) is not None:
                 rows.append(_bad(entry.path, status.UNREADABLE, reason))
             else:
-                groups.setdefault(run_files.stem(entry.name), []).append(entry.name)
+                stem = run_files.stem(entry.name)
+                groups.setdefault(stem, []).append(entry.name)
+                if kept is not None:
+                    states.setdefault(stem, []).append((entry.name, *_state(entry)))
     folder = os.path.join(folder, "")
     with nothing_to_collect():
-        for names in groups.values():
+        for stem, names in groups.items():
+            if kept is not None and _is_kept(kept.get(stem), states[stem]):
+                rows += kept[stem][1]
+                continue
+            begin = len(rows)
             for name in run_files.heads(names):
                 rows += head_and_tail(folder + name, names)
+            if kept is not None:
+                kept[stem] = states[stem], rows[begin:]
+    if kept is not None:
+        for stem in kept.keys() - groups.keys():
+            del kept[stem]
     rows.sort(key=lambda row: (row.started or 0.0, row.path))
     return rows
+
+
+def _state(entry: os.DirEntry[str]) -> tuple[int, int]:
+    try:
+        found = entry.stat()
+    except OSError:  # it has just gone
+        return -1, -1
+    return found.st_size, found.st_mtime_ns
+
+
+def _is_kept(known: tuple[object, list[RunRow]] | None, state: object) -> bool:
+    """True if rows are as they were; that a running program has ended cannot be seen in its file."""
+    return known is not None and known[0] == state and all(row.status != status.RUNNING for row in known[1])
 
 
 def with_copies(rows: list[RunRow]) -> list[tuple[RunRow, list[RunRow]]]:

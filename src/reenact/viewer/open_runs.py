@@ -6,6 +6,7 @@ A recording is read by one thread at a time; each open run has its lock.
 from __future__ import annotations
 
 import hashlib
+import operator
 import os
 import re
 import time
@@ -21,7 +22,7 @@ from ..debugger.stepper import Stepper
 from ..errors import NoSuchRun
 from ..recording.derived_events import Place
 from ..recording.event_addresses import failure_of
-from ..recording.listing import RunRow, head_and_tail, list_runs
+from ..recording.listing import Kept, RunRow, head_and_tail, list_runs
 from ..recording.recording import Recording
 from ..tracefile.events.event import Event, is_error
 from ..tracefile.events.event_text import address
@@ -176,15 +177,40 @@ class Runs:
     def __init__(self, place: str) -> None:
         self.place = place
         self._lock = Lock()
+        self._listing = Lock()
+        self._rows: list[RunRow] = []
+        self._good_until = 0.0
+        self._kept: Kept = {}
+        self._keys: dict[tuple[str, str | None], str] = {}
         self._known: dict[str, tuple[str, str | None]] = {}
         self._open: dict[str, OpenRun] = {}
 
     def rows(self) -> list[RunRow]:
-        """Return the runs there are now, the newest first."""
-        is_folder = os.path.isdir(self.place)
-        rows = list_runs(self.place) if is_folder else head_and_tail(self.place)
-        self._known |= {key_of(row): (row.path, row.id) for row in rows}
-        return sorted(rows, key=lambda row: row.started or 0.0, reverse=True)
+        """Return the runs there are now, the newest first; the same list as long as none has changed.
+
+        Files that did not change are not read again. Looking for changes takes a while in a folder of very
+        many runs, so a list is used for five times as long as it took.
+        """
+        with self._listing:
+            begin = time.monotonic()
+            if begin < self._good_until:
+                return self._rows
+            is_folder = os.path.isdir(self.place)
+            rows = list_runs(self.place, self._kept) if is_folder else head_and_tail(self.place)
+            for row in rows:
+                if (row.path, row.id) not in self._keys:
+                    self._keys[row.path, row.id] = key = _key_of(row)
+                    self._known[key] = row.path, row.id
+            rows.reverse()
+            if len(rows) != len(self._rows) or not all(map(operator.is_, rows, self._rows)):
+                self._rows = rows
+            now = time.monotonic()
+            self._good_until = now + 5 * (now - begin)
+            return self._rows
+
+    def key_of(self, row: RunRow) -> str:
+        """Return what names a run in an address of the viewer; it says nothing about where the file is."""
+        return self._keys[row.path, row.id]
 
     def open(self, key: str) -> OpenRun:
         """Return an open run by its key; only runs of this place have one."""
@@ -204,21 +230,9 @@ class Runs:
             return found
 
     def signature(self) -> tuple[object, ...]:
-        """Return what changes when a run is added or grows."""
-        if not os.path.isdir(self.place):
-            paths = [self.place]
-        else:
-            paths = [entry.path for entry in os.scandir(self.place) if entry.name.endswith(".jsonl")]
-        found = []
-        for path in sorted(paths):
-            try:
-                stat = os.stat(path)
-            except OSError:
-                continue
-            found.append((path, stat.st_size, stat.st_mtime_ns))
-        return tuple(found)
+        """Return what changes when a run is added, grows or ends."""
+        return tuple([(row.path, row.id, row.size, row.ended, row.status) for row in self.rows()])
 
 
-def key_of(row: RunRow) -> str:
-    """Return what names a run in an address of the viewer; it says nothing about where the file is."""
+def _key_of(row: RunRow) -> str:
     return hashlib.blake2b(f"{os.path.abspath(row.path)}\0{row.id}".encode(), digest_size=8).hexdigest()

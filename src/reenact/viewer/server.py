@@ -7,7 +7,9 @@ import json
 import os
 import secrets
 import socket
+import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
 
 import uvicorn
 from starlette.applications import Starlette
@@ -38,7 +40,7 @@ from ..tracefile import status as states
 from ..tracefile.events.event_text import address
 from ..tracefile.events.text import dump
 from .guard import Guard
-from .open_runs import OpenRun, Runs, Shown, key_of
+from .open_runs import OpenRun, Runs, Shown
 from .request_copies import as_curl, as_python
 from .runs_list import RunsList
 
@@ -69,7 +71,8 @@ class Viewer:
 
         return [
             at("/", self.list.page),
-            at("/runs", self.list.table),
+            at("/runs", self.list.rows),
+            at("/runs/figures", self.list.figures),
             Route("/live", self.list_live),
             at("/static/{name}", self.static),
             at("/favicon.ico", lambda request: Response(status_code=204)),
@@ -207,25 +210,38 @@ class Viewer:
         run, query = self._run(request), request.query_params
         then, now = _number(query.get("then")), _number(query.get("now"))
         with run.lock:
-            return HTMLResponse(moments_page(diff_turns(run.recording, then, now or None)))
+            recording = run.recording
+            found = diff_turns(recording, then, now or None)
+            path = f"/run/{request.path_params['key']}"
+            return HTMLResponse(moments_page(found, path, recording.tot["turns"]))
 
     def diff_page(self, request: Request) -> Response:
         """Answer with the comparison of two runs; without a second one, with the run before."""
         keys = [request.query_params.get(name, "") for name in ("a", "b")]
-        left, right = (self.runs.open(key) if key else None for key in keys)
-        if left is None:
+        if not keys[0]:
             raise UsageError("two runs are needed", hint="choose them on the page of runs")
-        with left.lock:
-            return HTMLResponse(
-                run_diff_page(diff(left.recording, None if right is None else right.recording))
-            )
+        left = self.runs.open(keys[0])
+        if not keys[1]:
+            with left.lock:
+                return HTMLResponse(run_diff_page(diff(left.recording)))
+        right = self.runs.open(keys[1])
+        with ExitStack() as locks:
+            runs = {keys[0]: left, keys[1]: right}
+            for key in sorted(runs):  # in one order, whoever compares them the other way round
+                locks.enter_context(runs[key].lock)
+                runs[key].refresh()
+            found = diff(left.recording, runs[keys[1]].recording)
+            return HTMLResponse(run_diff_page(found, (f"/run/{keys[0]}", f"/run/{keys[1]}")))
 
     async def list_live(self, request: Request) -> Response:
         async def changes() -> AsyncIterator[str]:
             before = await run_in_threadpool(self.runs.signature)
+            took = 0.0
             while not self.is_ending:
-                await asyncio.sleep(2 * _EVERY)
+                await asyncio.sleep(max(2 * _EVERY, 10 * took))
+                begin = time.monotonic()
                 now = await run_in_threadpool(self.runs.signature)
+                took = time.monotonic() - begin
                 if now != before:
                     before = now
                     yield "data: changed\n\n"
@@ -321,7 +337,7 @@ def serve(
     if run is not None:
         path = os.path.abspath(run[0])
         rows = [row for row in runs.rows() if os.path.abspath(row.path) == path and run[1] in (None, row.id)]
-        keys = [key_of(row) for row in rows]
+        keys = [runs.key_of(row) for row in rows]
         if not keys:
             raise TraceFileError(f"{run[0]} holds no run", path=run[0])
         page = f"run/{keys[0]}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ENTRY = "suspects.marks"
 _MOST_KEPT = 4000
 _MOST_BYTES = 4 << 20
-_LOOKED_AT = 24
+LOOKED_AT = 24
 """Runs of a listing that are looked at: a screen of them."""
 _SMALL = 1 << 20
 _PATIENCE_S = 0.2
@@ -55,7 +55,7 @@ def marks_of(rows: Sequence[RunRow], progress: Callable[[str], None] | None = No
             continue
         known = kept.get(row.path + row.id)
         mark = None if known is None else _known(known, row)
-        is_quick = place < _LOOKED_AT and row.size <= _SMALL and time.monotonic() < until
+        is_quick = place < LOOKED_AT and is_small(row) and time.monotonic() < until
         if mark is None and _has_ended(row) and (is_quick or progress is not None):
             if progress is not None:
                 progress(f"{place + 1:,} of {len(rows):,} runs")
@@ -74,6 +74,11 @@ def _known(value: object, row: RunRow) -> Mark | None:
         return None
     number, first = value[2:]
     return Mark(number, first) if type(number) is int and type(first) is str else None
+
+
+def is_small(row: RunRow) -> bool:
+    """True if a listing looks for the suspects of a run unasked."""
+    return row.size <= _SMALL and _has_ended(row)
 
 
 def _has_ended(row: RunRow) -> bool:
