@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -102,6 +104,26 @@ def test_repair_overwrites_nothing(trip):
         code, _, err = typed("doctor", trip, "--repair", out)
         assert code == 2 and "is there already" in err
     assert target.read_text() == "mine"
+
+
+WITH_A_LIMIT = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
+from reenact.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_repair_that_finds_no_room_leaves_nothing_behind(trip):
+    before = snapshot(trip.parent)
+    assert trip.stat().st_size > 1500
+    for out in (trip.parent / "clean.jsonl", trip.parent / "new" / "folder" / "clean.jsonl"):
+        command = [sys.executable, "-c", WITH_A_LIMIT, "doctor", str(trip), "--repair", str(out)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert f"{out} cannot be written (file too large)" in done.stderr
+        assert snapshot(trip.parent) == before
+        assert not out.parent.exists() or out.parent == trip.parent
 
 
 def test_several_files_are_repaired_into_a_folder(tmp_path):

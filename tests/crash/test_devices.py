@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from reenact.tracefile.repair import repair
 from support.forked import type_in
 from support.harness import Finished, Lines, environment, lines, only_file, run_script
 
@@ -98,6 +99,17 @@ def test_a_disk_that_fills_up_while_recording(small_disk: Path, tmp_path: Path) 
     found = lines(small_disk / "run.jsonl")
     assert len(found.torn) <= 1
     assert lost > 0 and len(found.events) + lost == 1002
+
+
+def test_a_repair_on_a_full_disk_leaves_nothing_behind(small_disk: Path, tmp_path: Path) -> None:
+    record(tmp_path, tmp_path / "run.jsonl", count=1000)
+    before = (tmp_path / "run.jsonl").read_bytes()
+    assert len(before) > 64 << 10
+    with pytest.raises(OSError, match="No space left on device") as why:
+        repair(tmp_path / "run.jsonl", small_disk / "copy" / "run.jsonl")
+    assert why.value.filename == str(small_disk / "copy" / "run.jsonl")
+    assert list(small_disk.iterdir()) == []
+    assert (tmp_path / "run.jsonl").read_bytes() == before
 
 
 FILLS_UP = """

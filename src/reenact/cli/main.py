@@ -43,7 +43,7 @@ COMMANDS = {
 
 OK, FOUND, UNUSABLE = 0, 1, 2
 INTERRUPTED = 130
-_NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 _TOP = """\
 RUN is a path, id prefix, name, @last, @prev or @failed (default @last, in $REENACT_DIR or ./.reenact).

@@ -1,14 +1,17 @@
 """repair: a copy of a trace with every event that can be read, each on a line of its own.
 
-The input is never changed; the blobs are linked, or copied where links are not possible.
+The input is never changed; the blobs are linked, or copied where links are not possible. Where the copy
+cannot be finished, on a full disk for instance, nothing of it is left.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
 import shutil
+from contextlib import suppress
 
 from .. import lines, schema
 from ..errors import UsageError
@@ -37,18 +40,42 @@ def repair(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[Fi
         if os.path.lexists(file):
             raise UsageError(f"{file} is there already, and repair changes no file", hint="give another name")
     findings = Findings()
-    os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
-    for file, copy in zip(files, targets, strict=True):
-        _copy(file, copy, findings)
-    for folder in run_files.blob_folders(source):
-        if os.path.isdir(folder):
-            _copy_blobs(folder, new_stem + ".blobs")
+    made: list[str] = []
+    try:
+        _make_folder(os.path.dirname(target), made)
+        for file, copy in zip(files, targets, strict=True):
+            _copy(file, copy, findings, made)
+        for folder in run_files.blob_folders(source):
+            if os.path.isdir(folder):
+                _copy_blobs(folder, new_stem + ".blobs", made)
+    except BaseException as why:
+        _remove(made)
+        if isinstance(why, OSError) and why.errno in _FULL and why.filename is None:
+            why.filename = target  # a write does not know what it writes to
+        raise
     return findings
 
 
-def _copy(path: str, target: str, findings: Findings) -> None:
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _make_folder(folder: str, made: list[str], mode: int = 0o777) -> None:
+    if folder and not os.path.isdir(folder):
+        _make_folder(os.path.dirname(folder), made)
+        os.mkdir(folder, mode)
+        made.append(folder)
+
+
+def _remove(made: list[str]) -> None:
+    for path in reversed(made):
+        with suppress(OSError):
+            (os.rmdir if os.path.isdir(path) else os.unlink)(path)
+
+
+def _copy(path: str, target: str, findings: Findings, made: list[str]) -> None:
     note = Note(path, findings.add)
     fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    made.append(target)
     with open(fd, "wb") as out, open(path, "rb") as file:
         for record in records(path, note):
             if record.fields is None:  # too long to hold
@@ -81,13 +108,15 @@ def _clean(record: Record, data: bytes) -> bytes:
     return lines.rewritten(ts if is_stamped else None, items).encode("ascii")
 
 
-def _copy_blobs(folder: str, target: str) -> None:
-    os.makedirs(target, mode=0o700, exist_ok=True)
+def _copy_blobs(folder: str, target: str, made: list[str]) -> None:
+    _make_folder(target, made, 0o700)
     for name in os.listdir(folder):
         source, copy = os.path.join(folder, name), os.path.join(target, name)
         if not os.path.isfile(source) or os.path.islink(source) or os.path.lexists(copy):
             continue
         try:
             os.link(source, copy)
+            made.append(copy)
         except OSError:
+            made.append(copy)
             shutil.copyfile(source, copy)
