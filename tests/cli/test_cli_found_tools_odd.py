@@ -68,19 +68,24 @@ conversation(lambda name, args: globals()[name](**args))
     assert "4 of 4 tool uses recorded" in text
 
 
-def test_exceptions_that_pause_an_agent_are_suspensions(agent: Agent) -> None:
+PAUSES = ["GraphBubbleUp", "CallDeferred", "ApprovalRequired", "InterruptException", "RunCancelledException"]
+"""Of LangGraph, Pydantic AI (two), Strands and Agno."""
+
+
+def test_exceptions_that_pause_an_agent_are_suspensions_and_others_errors(agent: Agent) -> None:
     code = f"""
 from agent_loop import conversation
-class GraphBubbleUp(Exception): pass
-class GraphInterrupt(GraphBubbleUp): pass
-def lookup(city, days): raise GraphInterrupt([{{"value": city}}])
-conversation(lambda name, args: lookup(**args), {ONE!r})
+def lookup(city, days): raise type(city, (type("Base" + city, (Exception,), {{}}),), {{}})([{{"value": city}}])
+plan = [[["lookup", {{"city": kind, "days": 1}}]] for kind in {[*PAUSES, "Paused"]!r}]
+conversation(lambda name, args: lookup(**args), plan)
 """
     _, events = agent(code)
-    (result,) = results(events)
-    assert result["error"] is None and result["result"] is None
-    assert result["suspended"]["kinds"] == ["GraphInterrupt", "GraphBubbleUp", "Exception"]
-    assert result["suspended"]["values"] == [[{"value": "Oslo"}]]
+    *paused, other = results(events)
+    for kind, result in zip(PAUSES, paused, strict=True):
+        assert result["error"] is None and result["result"] is None, kind
+        assert result["suspended"]["kinds"] == [kind, f"Base{kind}", "Exception"]
+        assert result["suspended"]["values"] == [[{"value": kind}]]
+    assert other["error"]["type"] == "Paused" and "suspended" not in other
 
 
 def test_other_arguments_of_a_framework_are_named_and_not_stored(agent: Agent) -> None:
@@ -164,6 +169,54 @@ conversation(run, {ONE!r} + [[["lookup", {{"city": "Rome", "days": 1}}]]])
     text, events = agent(code)
     assert [each["args"]["city"] for each in called(events)] == ["Rome"]
     assert "1 of 2 tool uses recorded" in text
+
+
+@pytest.mark.parametrize(("folder", "count"), [("my_project/src", 1), ("lib/site-packages", 0)])
+def test_an_editable_install_is_the_users_and_an_installed_package_is_not(
+    agent: Agent, tmp_path: Path, folder: str, count: int
+) -> None:
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / "travel.py").write_text("def lookup(city, days): return city")
+    (tmp_path / "travel.pth").write_text(str(tmp_path / folder))  # as pip writes it for an editable install
+    code = f"""
+import os, site
+site.addsitedir(os.path.dirname(__file__))
+import travel
+from agent_loop import conversation
+conversation(lambda name, args: travel.lookup(**args), {ONE!r})
+"""
+    text, events = agent(code)
+    assert len(called(events)) == count and f"{count} of 1 tool use recorded" in text
+
+
+def test_a_large_program_is_not_searched_by_the_collector_and_that_is_reported(agent: Agent) -> None:
+    code = f"""
+from agent_loop import conversation
+def make():
+    def lookup(city, days): return city
+    return lookup
+hidden = [*range(300), make()]  # a container of this size is not looked through
+large = [[] for _ in range(400_000)]
+conversation(lambda name, args: hidden[-1](**args), {ONE!r})
+"""
+    text, events = agent(code)
+    assert not events and "the program has too many objects to search" in text
+    assert "--tools lookup=module:function" in text
+    _, events = agent(code.replace("400_000", "4"))
+    assert len(called(events)) == 1
+
+
+def test_a_function_whose_code_no_compiler_made_is_not_watched_and_named(agent: Agent) -> None:
+    code = f"""
+import opcode
+from agent_loop import conversation
+def lookup(city, days): return city
+code, resume = lookup.__code__, bytes([opcode.opmap["RESUME"], 0])
+lookup.__code__ = code.replace(co_code=code.co_code.replace(resume, bytes([opcode.opmap["NOP"], 0])))
+conversation(lambda name, args: lookup(**args), {ONE!r})
+"""
+    text, events = agent(code)
+    assert "lookup Oslo" in text and not events and "was not made by Python's compiler" in text
 
 
 def test_a_tool_in_another_process_is_reported_and_not_mixed_up(agent: Agent) -> None:

@@ -1,7 +1,7 @@
 """Run recorded agents again with `reenact replay`, as the programs they are, and keep what they did.
 
-`python -m tests.frameworks.replay` (in one of the environments, with REENACT_FRAMEWORKS set) prints how many
-agents went as recorded.
+`python -m tests.frameworks.replay` (in one of the environments, with REENACT_FRAMEWORKS set) prints the first table
+of docs/support.md.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,12 @@ from sdk.observe import Plain
 from support.provider import Provider
 
 from .agents.work import TOOLS
-from .play import DECORATED, RUN, SPANS, Played, by_case, play, python
+from .play import RUN, SPANS, Played, by_case, play, python
 from .table import HERE, Case, Framework
 
+HEADER = """\
+| package | version | agents | as recorded | model calls answered | tool calls answered | live calls |
+|---|---|---|---|---|---|---|"""
 UNUSABLE = 2
 AGENTS = {"find", "reserve"}
 """Tools that call a model: they are part of the agent and run."""
@@ -66,20 +70,38 @@ class Replayed:
     def is_as(self, recorded: Played, framework: Framework) -> bool:
         """True if it ended as the recorded program did, every case said the same, and every call was answered."""
         equal = [self.went_as(recorded, case) for case in framework.cases]
-        calls = [call for call in recorded.calls if not call.derived and call.tool not in AGENTS]
-        answered = {call.id for call in calls if call.kind == "tool"}
-        expected_calls = [
-            call for call in calls if call.parent not in answered
-        ]  # not the own work of a tool that did not run
         refused = [each for each in self.report["refused"] if each["by"] == "agent"]
         clean = not refused and not any(self.report[name] for name in ("diverged", "unknown", "doubts"))
         return (
             self.exit == recorded.exit
             and all(equal)
             and clean
-            and self.report["answered"] == len(expected_calls)
+            and self.report["answered"] == len(to_answer(recorded))
             and not self.live_calls
         )
+
+    def row(self, recorded: Played, framework: Framework) -> str:
+        """The row of the table in docs/support.md."""
+        kinds = [call.kind for call in to_answer(recorded)]
+        same = sum(self.went_as(recorded, case) for case in framework.cases)
+        missed = len(kinds) - self.report["answered"]
+        cells = [
+            framework.package,
+            version(framework.package),
+            len(framework.cases),
+            same,
+            kinds.count("model"),
+            kinds.count("tool") if not missed else f"{kinds.count('tool')}, {missed} calls not answered",
+            self.live_calls,
+        ]
+        return f"| {' | '.join(map(str, cells))} |"
+
+
+def to_answer(recorded: Played) -> list[Any]:
+    """The recorded calls that a replay answers: not the own work of a tool that does not run."""
+    calls = [call for call in recorded.calls if not call.derived and call.tool not in AGENTS]
+    answered = {call.id for call in calls if call.kind == "tool"}
+    return [call for call in calls if call.parent not in answered]
 
 
 def replay(played: Played, provider: Provider, environment: dict[str, str]) -> Replayed:
@@ -104,26 +126,15 @@ def requests_of(provider: Provider, played: Played) -> list[str]:
 
 
 def main() -> None:
-    print(
-        "| framework | tools | agents | as recorded | calls answered | live calls | tools executed | allowed |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+    print(HEADER)
     with Provider() as provider, tempfile.TemporaryDirectory() as home:
         environment = offline.environment(Path(home))
         for framework in HERE:
-            for way in (RUN, DECORATED):
-                folder = Path(home, f"{framework}-{way}")
-                folder.mkdir()
-                recorded = play(framework, way, provider, folder, environment)
-                again = replay(recorded, provider, environment)
-                if not again.is_as(recorded, framework):
-                    print(again.exit, *again.stderr[-8:], sep="\n")
-                same = sum(again.went_as(recorded, case) for case in framework.cases)
-                print(
-                    f"| {framework} | {way} | {len(framework.cases)} | {same} | {again.report['answered']}"
-                    f" | {again.live_calls} | {len(again.tools_executed)} | {', '.join(again.allowed) or '–'} |",
-                    flush=True,
-                )
+            folder = Path(home, f"{framework}")
+            folder.mkdir()
+            recorded = play(framework, RUN, provider, folder, environment)
+            again = replay(recorded, provider, environment)
+            print(again.row(recorded, framework), flush=True)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
+from support.pages import DOCS
+
 from .play import DECORATED, RUN, Played
-from .replay import AGENTS, UNUSABLE, Replayed, tools_in
-from .table import HERE, Framework
+from .replay import AGENTS, HEADER, UNUSABLE, Replayed, tools_in
+from .table import HERE, TOOLS_HERE, Framework
+from .test_frameworks_tools import without_version
+
+TABLE = (DOCS / "support.md").read_text(encoding="utf-8").partition(HEADER)[2].partition("\n\n")[0]
 
 Play = Callable[[Framework, str], Played]
 Replay = Callable[[Framework, str], Replayed]
@@ -22,6 +27,15 @@ def test_an_agent_goes_the_way_it_went_and_nobody_is_called(
     recorded, again = played(framework, way), replayed(framework, way)
     assert [case.name for case in framework.cases if not again.went_as(recorded, case)] == [], again.stderr
     assert again.is_as(recorded, framework), (again.exit, again.report)
+
+
+@pytest.mark.parametrize("framework", [each for each in HERE if each in TOOLS_HERE], ids=str)
+def test_the_table_in_the_docs_is_what_is_measured(
+    framework: Framework, played: Play, replayed: Replay
+) -> None:
+    measured = replayed(framework, RUN).row(played(framework, RUN), framework)
+    (row,) = [line for line in TABLE.splitlines() if line.startswith(f"| {framework.package} | ")]
+    assert without_version(row) == without_version(measured)
 
 
 @pytest.mark.parametrize("way", [RUN, DECORATED])
