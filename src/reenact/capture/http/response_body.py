@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import guard
 from ..recorder.encode import RawStream
+from ..recorder.file import FAR, LOOK_EVERY_S, far_descriptor
 from ..redact.redactor import Redactor
 
 MAX_HELD = 32 << 20
@@ -138,6 +139,8 @@ _PLAIN = bytes(byte if byte < 128 else 32 for byte in range(256))
 _BEFORE = 160
 """Bytes before a word that may show what it is: a name, a URL it ends."""
 _LONGEST_WORD = 4_096
+_NEW_FRAMES = 8
+"""Events in a row that differ in more than their text; after so many no more is remembered of them."""
 
 
 class StreamText:
@@ -149,32 +152,61 @@ class StreamText:
         self._word = 0
         """Bytes of the word that is not complete."""
         self._waiting = bytearray()
+        self._head = self._tail = b""
+        """An event with one text, before and after that text, in which there is nothing to redact."""
+        self._line = 0
+        """Where the line with the text begins in it."""
+        self._new_frames = _NEW_FRAMES
+        self._is_framed = True
+        """True if all that is waiting has such a frame, so that nothing but its text needs a look."""
         self.holds_secret = False
 
     def passes(self, block: bytes) -> bytes:
         """Take in whole events; returns what may be written, of these and those before, without secrets."""
+        if self._head and block.startswith(self._head) and block.endswith(self._tail):
+            piece = block[len(self._head) : -len(self._tail)]
+            is_one = len(self._head) + len(piece) + len(self._tail) == len(block) and piece.rfind(b'"') < 0
+            if is_one and piece[-1:] != b"\\" and piece.isascii():
+                self._new_frames = _NEW_FRAMES
+                return self._take(block, piece, (len(piece), self._line), is_framed=True)
         found = list(_TEXT.finditer(block))
         pieces = [piece[1] for piece in found]
         if b'"bytes":' in block:
             pieces += [piece for packed in _PACKED.findall(block) for piece in _unpacked(packed)]
-        spoken = b"".join(pieces).translate(_PLAIN)
+        if len(pieces) == len(found) == 1 and self._new_frames:
+            self._learn(block, *found[0].span(1))
+        last = (len(pieces[-1]), _begins(block, found[-1].start())) if found else (0, 0)
+        return self._take(block, b"".join(pieces), last, is_framed=False)
+
+    def _learn(self, block: bytes, begin: int, end: int) -> None:
+        """Remember what stands around the text: the next event is likely to have the same."""
+        self._new_frames -= 1
+        if not self._redactor.may_hold(block[:begin] + block[end:]):
+            self._head, self._tail, self._line = block[:begin], block[end:], _begins(block, begin)
+
+    def _take(self, block: bytes, joined: bytes, last: tuple[int, int], *, is_framed: bool) -> bytes:
+        """Take in events and their text; ``last``: the size of its last piece, where its line begins."""
+        framed = self._is_framed and is_framed
+        spoken = joined.translate(_PLAIN)
         if not spoken:
             if self._waiting:
+                self._is_framed = framed
                 return self._keep(block)
             clean: bytes = self._redactor.clean(block)
             return clean
         text = self._text + spoken
         over = max(spoken.rfind(b" "), spoken.rfind(b"\\")) + 1
         if not over and self._word + len(spoken) < _LONGEST_WORD:
-            self._text, self._word = text, self._word + len(spoken)
+            self._text, self._word, self._is_framed = text, self._word + len(spoken), framed
             return self._keep(block)
         self._word = word = len(spoken) - over if over else 0
         self._text = text[-_BEFORE - word :]
         begins = 0 if word else len(block)
-        if word and found and word <= len(pieces[-1]):
-            begins = _begins(block, found[-1].start())
+        if 0 < word <= last[0]:
+            begins = last[1]
         before, self._waiting = bytes(self._waiting) + block[:begins], bytearray(block[begins:])
-        if not self._redactor.may_hold(b'%b" "%b' % (before, text)):  # one look for both, nearly always
+        self._is_framed = is_framed or not self._waiting
+        if not self._redactor.may_hold(text if framed else b'%b" "%b' % (before, text)):
             return before
         if self._redactor.witness.clean(text) is not text:
             self.holds_secret = True
@@ -223,9 +255,10 @@ class Spill:
         self._held = b""
         self._stream_text = None if redactor is None else StreamText(redactor)
         self._is_over = False
-        self._fd = self._create(folder)
+        self._fd = far_descriptor(self._create(folder))
         state = os.fstat(self._fd)
         self._identity = state.st_dev, state.st_ino
+        self._looked = monotonic()
         try:
             _may_stay_open.pop()
         except IndexError:
@@ -262,13 +295,29 @@ class Spill:
 
     def _write(self, data: bytes) -> None:
         """Append to the file, and to no other that has got its descriptor since."""
-        fd = self._fd if self._is_ours() else os.open(self.path, _FLAGS)
+        is_own = self._may_be_used()
+        fd = self._fd if is_own else os.open(self.path, _FLAGS)
         try:
-            if os.write(fd, data) < len(data):  # later bytes would be at the wrong place
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            done = os.write(fd, data)
+        except OSError as exc:
+            if exc.errno != errno.EBADF or not is_own:
+                raise
+            self._let_go()  # closed by the agent
+            self._write(data)
+            return
         finally:
-            if fd != self._fd:
+            if not is_own:
                 os.close(fd)
+        if done < len(data):  # later bytes would be at the wrong place
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _may_be_used(self) -> bool:
+        """True for a descriptor of our own; a far one is looked at as often as that of the trace."""
+        now = monotonic()
+        if self._fd >= FAR and now - self._looked < LOOK_EVERY_S:
+            return True
+        self._looked = now
+        return self._is_ours()
 
     def _is_ours(self) -> bool:
         """False without a descriptor of our own: an agent may close all it finds, and open others."""

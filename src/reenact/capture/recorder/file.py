@@ -125,7 +125,7 @@ class FileSink:
     def open(self) -> None:
         """Open the file, or begin it; raises OSError."""
         with import_lock:
-            import fcntl  # before a descriptor is taken: an import needs one, too
+            import fcntl  # noqa: F401  before a descriptor is taken: an import needs one, too
 
         make_room()
         # Write-only and non-blocking, so that a FIFO without a reader is an error, not a wait or a void.
@@ -135,13 +135,7 @@ class FileSink:
         except FileNotFoundError:
             os.makedirs(os.path.dirname(self.path) or ".", mode=0o700, exist_ok=True)
             fd = os.open(self.path, flags, 0o600)
-        # A high number: an agent that closes all it finds must not get ours back as its own file.
-        try:
-            far = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FAR)
-            os.close(fd)
-            fd = far
-        except OSError as exc:  # the process may not have that many
-            guard.pass_on(exc)
+        fd = far_descriptor(fd)
         state = os.fstat(fd)
         if self.durability == "fsync" and state.st_size == 0:
             with import_lock:
@@ -246,6 +240,23 @@ class FileSink:
         self.queue = None
         self.busy = 0
         self.release()
+
+
+def far_descriptor(fd: int) -> int:
+    """Return the same file under a high number, if the process may have that many.
+
+    An agent that closes all it finds must not get ours back as its own file.
+    """
+    with import_lock:
+        import fcntl
+
+    try:
+        far = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FAR)
+    except OSError as exc:
+        guard.pass_on(exc)
+        return fd
+    os.close(fd)
+    return far
 
 
 class StallQueue:

@@ -7,6 +7,7 @@ import gzip
 import http.server
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -458,6 +459,56 @@ def test_all_but_the_last_word_is_on_disk_whatever_came(tmp_path: Path) -> None:
             written = b"".join(_texts((tmp_path / f"{name}.part").read_bytes())).decode()
             assert written in ("".join(words[:number]), "".join(words[: number + 1])), name
         spill.close()
+
+
+def test_what_is_known_of_the_events_before_changes_nothing_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal events need a look at their text alone; the file is the same as with a look at all of each."""
+    from reenact.capture.http import response_body
+    from reenact.capture.redact.redactor import Redactor
+
+    heads = [
+        b'data: {"index":0,"delta":{"text":"',
+        b'event: d\ndata: {"delta":{"partial_json":"',
+        b'data: {"password","text":"',
+        b'data: {"text":"',
+    ]
+    tails = [b'"}}\n\n', b'"}\n\n', b'","text":""}\n\n', b'","token": "hunter2hunter2"}\n\n']
+    pieces = ["", " ", "x", '"', "\\", "é ", "\n", "\t", "the ", "=", ": ", " -u ", "$", "@", "key", "://"]
+    pieces += [part for line in LINES for part in (line, line[:7], line[7:], f"{line} ")]
+    rng = random.Random(5)
+    for number in range(300):
+        known = rng.choices(heads, k=2), rng.choices(tails, k=2)
+        events = []
+        for _ in range(40):
+            text = json.dumps(rng.choice(pieces), ensure_ascii=rng.random() < 0.5)[1:-1].encode()
+            events.append(rng.choice(known[0]) + text + rng.choice(known[1])[rng.random() < 0.02 :])
+        files = []
+        for most in (8, 0):
+            monkeypatch.setattr(response_body, "_NEW_FRAMES", most)
+            spill = Spill(
+                str(tmp_path), f"{number}-{most}", Redactor({"SERVICE_TOKEN": SECRETS["environment"]})
+            )
+            for event in events:
+                spill.add(event)
+            spill.close()
+            files.append((tmp_path / f"{number}-{most}.part").read_bytes())
+        assert files[0] == files[1], events
+    assert leaks(tmp_path) == []
+
+
+def test_a_descriptor_that_the_agent_has_closed_is_not_written_to(tmp_path: Path) -> None:
+    spill = Spill(str(tmp_path), "call", None)
+    spill.add(b"one\n")
+    os.close(spill._fd)
+    spill.add(b"two\n")
+    other = os.open(tmp_path / "other", os.O_WRONLY | os.O_CREAT)
+    spill.add(b"three\n")
+    spill.remove()
+    os.write(other, b"the agent's")
+    os.close(other)
+    assert (tmp_path / "other").read_bytes() == b"the agent's"
 
 
 def _texts(data: bytes) -> Iterator[bytes]:
