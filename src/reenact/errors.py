@@ -8,6 +8,7 @@ ReenactError               .hint: what to do, on its own line
 │  └─ NewerSchema          .found, .supported
 ├─ NoSuchRun               .asked
 ├─ NoSuchEvent             .asked
+├─ NotIndexed              an event in the middle of a large run whose lines are not counted yet
 ├─ NotRecorded             in place of a tool's result, where a run continues without it
 └─ MissingExtra            .extra; also an ImportError
 Diverged                   a BaseException, so that nothing takes it for a failed call and tries again
@@ -82,6 +83,10 @@ class NoSuchEvent(ReenactError):
     def __init__(self, message: str, *, asked: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.asked = asked
+
+
+class NotIndexed(ReenactError):
+    """An event in the middle of a large run of which only both ends have been read so far."""
 
 
 class NotRecorded(ReenactError):

@@ -358,8 +358,10 @@ class Stepper:
 
     def refresh(self) -> bool:
         """Read the file again if it has grown; True if there are more events now."""
-        if self._bytes() == self._size:
-            return False
+        return self._bytes() != self._size and self.reload()
+
+    def reload(self) -> bool:
+        """Read the file again; True if there are more events now."""
         count, places = len(self.events), (self.place, *self.marks.values())
         keys = {at: self._key(at) for at, _ in places}
         self._open()

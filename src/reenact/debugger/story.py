@@ -130,7 +130,8 @@ def story_of(recording: Recording, *, everything: bool = False) -> Story:
 def _tail_start(recording: Recording) -> int:
     """Return the event with which the tail begins: not too many to the end, nor too many bytes."""
     total = recording.count()
-    start = max(0, total - _TAIL)
+    unread = recording.execution.unread
+    start = max(0, total - _TAIL, (recording.execution.index(unread.stop) or 0) if unread else 0)
     while total - start > _FEW and _bytes_after(recording.events[start]) > SMALL_BYTES:
         start += (total - start) // 2
     return start

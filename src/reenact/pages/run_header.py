@@ -31,8 +31,8 @@ def status_badge(status: str) -> Html:
     return tag("span", word, class_=f"status {_SORTS.get(status, 'unsure')}")
 
 
-def run_header(recording: Recording, story: Story, bill: Bill | None) -> Html:
-    """Return the first lines of a run's page."""
+def run_header(recording: Recording, story: Story | None, bill: Bill | None) -> Html:
+    """Return the first lines of a run's page; without a story its last events are read if that is needed."""
     return tag(
         "div",
         tag("div", status_badge(recording.status), tag("h1", line(recording.name)), class_="title"),
@@ -43,10 +43,10 @@ def run_header(recording: Recording, story: Story, bill: Bill | None) -> Html:
     )
 
 
-def _ended(recording: Recording, story: Story) -> Html | None:
+def _ended(recording: Recording, story: Story | None) -> Html | None:
     """Return what the run ended with: its error, else what it died inside of."""
     error = ending_error(recording)
-    calls = open_calls(recording, [*story.calls, *story.derived])
+    calls = open_calls(recording, None if story is None else [*story.calls, *story.derived])
     words = [inside(call, recording.status, recording.first_writer) for call in calls[-2:]]
     if error is not None and not (calls and died_without_a_word(recording)):
         words.insert(0, error_text(error))

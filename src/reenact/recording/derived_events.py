@@ -8,7 +8,7 @@ the first result in the request at 5. It stays valid while the run grows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
@@ -24,10 +24,13 @@ Place = tuple[int, int]
 """Of an entry: the index of an event; 0 for the event itself, more for what follows it, less for what
 precedes it."""
 
-_NEAR = 400
+MARGIN = 400
 """Events around one of a large run among which tool calls and results are paired, before all are."""
 
-_SHARE = 12 * _NEAR
+_MOST_PARTS = 64
+"""Parts that are remembered where a large run is never paired as a whole."""
+
+_SHARE = 12 * MARGIN
 """One such part is looked at for so many events of the run; then pairing all of them costs little more."""
 
 _CARRIERS = frozenset((schema.MODEL_REQUEST, schema.MODEL_RESPONSE, schema.LLM_CALL))
@@ -126,6 +129,8 @@ class Entries:
         self._events = recording.events
         self._windows: dict[int, _Pairs] = {}
         self._all: _Pairs | None = None
+        self.stays_near = False
+        """True: nobody waits until all calls of a large run are paired; those near an event must do."""
 
     def __getitem__(self, place: Place) -> Event:
         index, part = place
@@ -187,7 +192,7 @@ class Entries:
         """
         index, last = start[0], len(self._events)
         while 0 <= index < last:
-            if derived and abs(index - start[0]) == _NEAR:  # a search through the run
+            if derived and abs(index - start[0]) == MARGIN and not self.stays_near:  # a search through the run
                 self._pair_all()
             for part in self.parts(index)[::direction] if derived else (0,):
                 place = index, part
@@ -205,9 +210,9 @@ class Entries:
     def _pairs(self, index: int) -> _Pairs:
         if self._all is None:
             recording = self._recording
-            is_worth_it = len(self._windows) * _SHARE >= len(self._events)
+            is_worth_it = not self.stays_near and len(self._windows) * _SHARE >= len(self._events)
             if not (recording.is_small or recording.has_derived or is_worth_it):
-                return self._window(index // _NEAR)
+                return self._window(index // MARGIN)
         return self._pair_all()
 
     def _pair_all(self) -> _Pairs:
@@ -220,10 +225,26 @@ class Entries:
         """Return the pairs near some events of a large run: what is further apart is paired later."""
         found = self._windows.get(number)
         if found is None:
-            near = self._events[max(0, (number - 1) * _NEAR) : (number + 2) * _NEAR]
+            near = self._events[max(0, (number - 1) * MARGIN) : (number + 2) * MARGIN]
             calls = join_calls(near)
+            while self.stays_near and len(self._windows) >= _MOST_PARTS:
+                del self._windows[next(iter(self._windows))]
             found = self._windows[number] = _Pairs([*calls, *derived_tools(calls)])
         return found
+
+
+def places_of(derived: Iterable[DerivedCall]) -> list[Place]:
+    """Return where derived tools stand, as ``Entries`` finds them part by part: results that came far behind
+    their calls have no place there."""
+    found: list[Place] = []
+    brought: dict[int, int] = {}
+    for call in derived:
+        begin, end = call.event.index or 0, call.end.index if call.end is not None else None
+        found.append((begin, call.order + 1))
+        if end is not None and end // MARGIN - begin // MARGIN <= 1:
+            brought[end] = brought.get(end, 0) + 1
+    found += [(index, part) for index, count in brought.items() for part in range(-count, 0)]
+    return sorted(found)
 
 
 def _is_beyond(place: Place, other: Place, direction: int) -> bool:

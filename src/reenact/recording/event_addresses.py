@@ -27,11 +27,10 @@ def find_event(recording: Recording, address: str | int) -> Event:
         found = recording.at_step(int(text))
         hint = f"its first writer has {recording.count(system=True):,} lines at most"
     elif text.startswith("turn:"):
-        turns = recording.turns()
-        number = text[5:]
-        if number.isascii() and number.isdigit() and 0 < int(number[:18]) <= len(turns):
-            found = turns[int(number) - 1].request
-        hint = f"it has {len(turns)} {'turn' if len(turns) == 1 else 'turns'}"
+        number, turns = text[5:], recording.tot["turns"]
+        if number.isascii() and number.isdigit():
+            found = recording.index.begin_of_turn(int(number[:18]))
+        hint = f"it has {turns} {'turn' if turns == 1 else 'turns'}"
     elif text.startswith("call:"):
         found, hint = _by_call(recording, text[5:])
     elif text == "@error":
@@ -56,6 +55,9 @@ def _derived(recording: Recording, carrier: Event, number: int) -> Event | None:
 
 
 def _by_call(recording: Recording, prefix: str) -> tuple[Event | None, str]:
+    request = None if recording.is_small else recording.request_of(prefix)
+    if request is not None:
+        return request, ""
     calls = [
         call for call in recording.calls() if prefix and call.id is not None and call.id.startswith(prefix)
     ]

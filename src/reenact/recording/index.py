@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
+from ..errors import NotIndexed
 from ..tracefile.events.event import (
     Event,
     base_kind,
@@ -308,13 +309,23 @@ class Index:
         turn = self.turn_of(event)
         return 0 if turn is None else turn.number
 
+    def begin_of_turn(self, number: int) -> Event | None:
+        """Return the request a turn begins with; None if there is no such turn."""
+        near = self._near
+        if near is None or self._recording.has_joined or not near.counts_turns:
+            return self.turns[number - 1].request if 0 < number <= len(self.turns) else None
+        if not 0 < number <= self._recording.tot["turns"]:
+            return None
+        at = bisect_left(range(len(self._events)), number, key=near.turns_through)
+        return self._events[at] if at < len(self._events) else None
+
     def nearby(self, index: int) -> tuple[int, str] | None:
         """Return turn and lane of an event, None if that would take joining all calls of a large run."""
         if self._near is None or self._recording.has_joined:
             return self.turn_at(index), self.lane_at(index)
         try:
             return self._near.turn(index) if self.has_turns else 0, self._near.lane(index)
-        except _TooFar:
+        except (_TooFar, NotIndexed):
             return None
 
     def cause_at(self, index: int) -> int | None:
@@ -460,7 +471,7 @@ class _Near:
 
     def turn(self, index: int) -> int:
         begin = self.model_begin(index)
-        return 0 if begin is None else self._turns_through(self._first_attempt(begin))
+        return 0 if begin is None else self.turns_through(self._first_attempt(begin))
 
     def model_begin(self, index: int) -> int | None:
         """Return where the model call begins that an event belongs to."""
@@ -550,7 +561,12 @@ class _Near:
         if index >= _NEAR:
             raise _TooFar
 
-    def _turns_through(self, index: int) -> int:
+    @property
+    def counts_turns(self) -> bool:
+        """True if a turn can be found by its number: the only writer has counted them."""
+        return self._is_alone and self.has_turns
+
+    def turns_through(self, index: int) -> int:
         """Return how many turns began up to an event, itself included."""
         begun, at = 0, index
         passed: list[tuple[int, int]] = []

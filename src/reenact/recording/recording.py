@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from .. import schema
-from ..tracefile.columns import Execution, choose, executions
+from ..tracefile.columns import Execution, Offsets, choose, ends_only, executions, uncounted
 from ..tracefile.events.event import ErrorText, Event
 from ..tracefile.events.event_source import Shelf
 from ..tracefile.findings import Findings
@@ -56,9 +56,17 @@ class Recording(RunLines):
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], run: str | None = None, *, blobs: str | None = None
+        cls,
+        path: str | os.PathLike[str],
+        run: str | None = None,
+        *,
+        blobs: str | None = None,
+        counted: Mapping[str, Offsets] | None = None,
     ) -> Recording:
-        """Open one run of a file: the newest unless ``run`` says which by id, or ``"*"`` all as one."""
+        """Open one run of a file: the newest unless ``run`` says which by id, or ``"*"`` all as one.
+
+        ``counted`` are the line offsets of its files, where somebody has them.
+        """
         name = os.fspath(path)
         require_file(name)
         if os.path.isdir(name):
@@ -66,8 +74,24 @@ class Recording(RunLines):
             name, run = row.path, row.id
         findings = Findings()
         shelf = Shelf(name, findings.add, blobs)
-        found = executions(name, shelf, findings.add, merge=run == "*")
+        found = executions(name, shelf, findings.add, merge=run == "*", counted=counted)
         return cls(name, shelf, choose(found, run, name, findings), findings)
+
+    @classmethod
+    def load_ends(cls, path: str, run: str | None = None) -> Recording | None:
+        """Open a very large run of one writer by its two ends; None where the whole is opened at once.
+
+        What stands between them raises ``NotIndexed``.
+        """
+        require_file(path)
+        if not uncounted(path):
+            return None
+        findings = Findings()
+        shelf = Shelf(path, findings.add)
+        found = ends_only(path, shelf)
+        if found is None or (run is not None and run != found.run):
+            return None
+        return cls(path, shelf, found, findings)
 
     @property
     def name(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any, overload
 
 from .. import lines, schema
 from ..totals import Totals
+from ..errors import NotIndexed
 from ..tracefile import dialects
 from ..tracefile.columns import Execution
 from ..tracefile.dialects import OURS, Envelope
@@ -121,6 +122,8 @@ class RunLines:
 
     def event_at(self, position: int) -> Event:
         place = self.execution.places[position]
+        if position in self.execution.unread:
+            raise NotIndexed("this part of the run is still being indexed")
         source = self.shelf.sources[place >> PLACE_BITS]
         index = self.execution.late_index(position)
         fields = None

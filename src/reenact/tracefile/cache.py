@@ -6,6 +6,7 @@ one that is not the user's own plain file is not believed. Who loads an entry ch
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from array import array
@@ -26,6 +27,11 @@ def folder() -> str:
     return os.path.join(root, "reenact")
 
 
+def name_of(what: str, kind: str) -> str:
+    """Return the name of the entry of one kind for something."""
+    return f"{hashlib.sha256(os.fsencode(what)).hexdigest()[:32]}.{kind}"
+
+
 def load(name: str, most: int) -> bytes | None:
     """Return the bytes of an entry; None if there is none, or one that is too large or not the user's."""
     try:
@@ -38,7 +44,7 @@ def load(name: str, most: int) -> bytes | None:
         return None
 
 
-def store(name: str, *pieces: bytes | array[int]) -> None:
+def store(name: str, *pieces: bytes | array[int] | array[float]) -> None:
     """Make or replace an entry; where that is not possible there is none, which is no error."""
     place = folder()
     fresh = os.path.join(place, f"{name}.{lines.new_id(8)}.tmp")

@@ -13,16 +13,16 @@ import operator
 import os
 import sys
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from .. import lines, schema
 from ..errors import NoSuchRun
 from ..totals import Totals
 from . import cache, dialects, run_files
 from .dialects import OURS, Envelope
-from .events.event_source import Shelf
+from .events.event_source import PLACE_BITS, Shelf
 from .findings import Finding, Findings, OnFinding
 from .reader import check_version, is_bookkeeping, placed, resolve_run
 from .records import blocks
@@ -40,6 +40,9 @@ _MAGIC = b"reenact offsets 3"
 _DIGESTED = 4096
 
 
+_T = TypeVar("_T")
+
+
 class Offsets(NamedTuple):
     """The lines of a file as it was when they were counted."""
 
@@ -53,29 +56,53 @@ class Offsets(NamedTuple):
     """The numbers of the recorder's own lines, where they are kept too."""
 
 
+Steps = Generator[int, None, _T]
+"""Work in small steps: each yields how many bytes it has read; what it returns is the result."""
+
+
+def _at_once(steps: Steps[_T]) -> _T:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: _T = end.value
+            return found
+
+
 def line_offsets(path: str, *, keep_from: int = KEEP_FROM, shortest: int = 0) -> Offsets:
     """Return where the lines begin, from the kept index where it fits.
 
     Lines shorter on average than ``shortest`` are not counted to their end, as they cannot be events of ours.
     """
+    return _at_once(counting(path, keep_from=keep_from, shortest=shortest))
+
+
+def counting(path: str, *, keep_from: int = KEEP_FROM, shortest: int = 0) -> Steps[Offsets]:
+    """Do what ``line_offsets`` does in small steps."""
     size = os.path.getsize(path)
     kept = _load(path, size) if size >= keep_from else None
     starts, book, counted = kept if kept is not None else (array("Q"), array("Q"), 0)
     if counted == size:
         return Offsets(starts, size, True, book)
-    starts, end, ended = _count(path, starts, counted, size // shortest + 1 if shortest else sys.maxsize)
+    most = size // shortest + 1 if shortest else sys.maxsize
+    starts, end, ended = yield from _count(path, starts, counted, most)
     if end < max(keep_from, size):
         return Offsets(starts, end, ended)
-    book.extend(bookkeeping(path, starts, counted))
+    book.extend((yield from _bookkeeping(path, starts, counted)))
     _store(path, Offsets(starts, end, ended, book))
     return Offsets(starts, end, ended, book)
 
 
 def bookkeeping(path: str, starts: array[int], begin: int = 0) -> array[int]:
     """Return the numbers of the recorder's own lines from byte ``begin`` on, found by their text."""
+    return _at_once(_bookkeeping(path, starts, begin))
+
+
+def _bookkeeping(path: str, starts: array[int], begin: int) -> Steps[array[int]]:
     found = set()
     at, tail = begin, b""
     for block in blocks(path, begin):
+        yield len(block)
         text = tail + block
         for needle in lines.BOOKKEEPING:
             hit = text.find(needle)
@@ -94,7 +121,7 @@ def bookkeeping(path: str, starts: array[int], begin: int = 0) -> array[int]:
     return numbers
 
 
-def _count(path: str, starts: array[int], begin: int, most: int) -> tuple[array[int], int, bool]:
+def _count(path: str, starts: array[int], begin: int, most: int) -> Steps[tuple[array[int], int, bool]]:
     """Append the starts of the lines from ``begin`` on, itself one; it gives up past ``most`` lines."""
     at = begin
     starts.append(begin)
@@ -103,6 +130,7 @@ def _count(path: str, starts: array[int], begin: int, most: int) -> tuple[array[
     with open(path, "rb", buffering=0) as file:
         file.seek(begin)
         while got := file.readinto(buffer):
+            yield got
             base = at + 1
             found = find(b"\n", 0, got)
             while found >= 0:
@@ -144,7 +172,7 @@ def _load(path: str, size: int) -> tuple[array[int], array[int], int] | None:
 
 def _entry(path: str) -> str:
     """Return the name of a file's index in the cache."""
-    return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:32] + ".offsets"
+    return cache.name_of(os.path.realpath(path), "offsets")
 
 
 def _ascend(numbers: array[int], below: int) -> bool:
@@ -190,7 +218,7 @@ class Execution:
 
     __slots__ = (
         "_book", "_find_book", "_numbers", "_shift", "is_gapless", "places", "root", "run", "steps", "totals",
-        "writer_numbers", "writers",
+        "unread", "writer_numbers", "writers",
     )  # fmt: skip
 
     def __init__(self, run: str | None) -> None:
@@ -207,6 +235,8 @@ class Execution:
         self.root: str | None = None
         """The writer of ``run.start``."""
         self.totals: Totals | None = None
+        self.unread = range(0)
+        """Positions of lines in the middle whose places are not known yet."""
         self._shift: array[int] | None = None
 
     @property
@@ -276,12 +306,20 @@ class Execution:
 
 
 def executions(
-    path: str, shelf: Shelf, on_finding: OnFinding | None, *, merge: bool = False
+    path: str,
+    shelf: Shelf,
+    on_finding: OnFinding | None,
+    *,
+    merge: bool = False,
+    counted: Mapping[str, Offsets] | None = None,
 ) -> list[Execution]:
-    """Return the executions in a family of files, in order of their first lines; or all as one."""
+    """Return the executions in a family of files, in order of their first lines; or all as one.
+
+    ``counted`` are the offsets of large files that are known already.
+    """
     files = run_files.streams(path)
     if len(files) == 1 and sum(map(os.path.getsize, files[0])) >= LARGE:
-        quick = _gapless(files[0], shelf)
+        quick = _gapless(files[0], shelf, counted or {})
         if quick is not None:
             return [quick]
     sorter = Sorter(merge)
@@ -328,13 +366,13 @@ class Sorter:
         return execution
 
 
-def _gapless(segments: list[str], shelf: Shelf) -> Execution | None:
+def _gapless(segments: list[str], shelf: Shelf, counted: Mapping[str, Offsets]) -> Execution | None:
     """Return the one execution of a file, or of its segments, whose every line is one writer's next step."""
     execution = Execution(None)
     for path in segments:
         base = shelf.add(path)
         source = shelf.sources[-1]
-        starts, _, ended, book = line_offsets(path, shortest=_SHORTEST)
+        starts, _, ended, book = counted.get(path) or line_offsets(path, shortest=_SHORTEST)
         first = lines.peek(source.head(0)) if starts and ended else None
         last = lines.peek(source.head(starts[-1])) if first is not None else None
         is_first = not execution.places
@@ -366,6 +404,88 @@ def _book(path: str, starts: array[int], kept: array[int] | None, before: int) -
     """Return the positions of a segment's own lines, ``before`` of whose execution come earlier."""
     own = bookkeeping(path, starts) if kept is None else kept
     return array("Q", (number + before for number in own)) if before else own
+
+
+# Of a very large run of one writer, both ends at once; what is between them is counted later, in steps.
+
+_ENOUGH, _MOST_ENDS = 2_500, 8 << 20
+"""Lines at either end, or bytes, that are read."""
+_FEWEST = 400
+"""Lines at either end that are read however long they are."""
+
+
+def uncounted(path: str) -> list[str]:
+    """Return the large files of a run that have no kept index that fits."""
+    files = run_files.streams(path)
+    if len(files) != 1:
+        return []
+    sizes = {file: os.path.getsize(file) for file in files[0]}
+    if sum(sizes.values()) < 2 * KEEP_FROM:
+        return []
+    known = {file: _load(file, size) for file, size in sizes.items() if size >= KEEP_FROM}
+    return [file for file, kept in known.items() if kept is None or kept[2] < sizes[file] - KEEP_FROM]
+
+
+def ends_only(path: str, shelf: Shelf) -> Execution | None:
+    """Return the execution of a large run of one gapless writer with the lines of its two ends only."""
+    segments = run_files.streams(path)[0]
+    for segment in segments:
+        shelf.add(segment)
+    execution = Execution(None)
+    head = _some_lines(segments[0], from_end=False)
+    tails: list[int] = []
+    for number in range(len(segments) - 1, -1, -1):
+        starts = _some_lines(segments[number], from_end=True)
+        tails[:0] = [number << PLACE_BITS | start for start in starts]
+        if not starts or starts[0] > 0 or len(tails) >= _ENOUGH:
+            break
+    first, *others = [lines.peek(_head(shelf, place)) for place in (0, *head[-1:], *tails[:1], *tails[-1:])]
+    if first is None or len(others) < 3 or any(one is None or one[1:3] != first[1:3] for one in others):
+        shelf.sources.clear()
+        return None
+    head_end, tail_begin, last = (one[3] for one in others if one is not None)
+    if head_end != len(head) or last - tail_begin != len(tails) - 1 or tail_begin <= head_end:
+        shelf.sources.clear()
+        return None
+    execution.run, execution.writers = first[1], [first[2]]
+    execution.root = first[2] if first[4] == schema.RUN_START else None
+    execution.places = array("Q", bytes(8 * last))
+    execution.places[: len(head)] = array("Q", head)
+    execution.places[tail_begin - 1 :] = array("Q", tails)
+    execution.unread = range(head_end, tail_begin - 1)
+    execution.steps = array("Q", range(1, last + 1))
+    execution.writer_numbers = array("I", bytes(4 * last))
+    for position in (*range(head_end), *range(tail_begin - 1, last)):
+        envelope = lines.peek(_head(shelf, execution.places[position]))
+        if envelope is not None and schema.is_bookkeeping(envelope[4]):
+            execution._book.append(position)
+    return execution
+
+
+def _head(shelf: Shelf, place: int) -> bytes:
+    source, offset = shelf.at(place)
+    return source.head(offset)
+
+
+def _some_lines(path: str, *, from_end: bool) -> list[int]:
+    """Return where the first or the last whole lines of a file begin."""
+    size = os.path.getsize(path)
+    wanted = min(size, _MOST_ENDS)
+    while True:
+        begin = size - wanted if from_end else 0
+        with open(path, "rb") as file:
+            file.seek(begin)
+            data = file.read(wanted)
+        stop = data.rfind(b"\n") + 1
+        starts = [0] if begin == 0 else []
+        at = data.find(b"\n", 0, stop)
+        while at >= 0:
+            starts.append(begin + at + 1)
+            at = data.find(b"\n", at + 1, stop)
+        starts = starts[:-1]  # the last begins where the data ends
+        if len(starts) >= _FEWEST or wanted in (size, 8 * _MOST_ENDS):
+            return starts[-_ENOUGH:] if from_end else starts[:_ENOUGH]
+        wanted = min(size, 8 * _MOST_ENDS)
 
 
 def choose(found: list[Execution], run: str | None, path: str, findings: Findings) -> Execution:

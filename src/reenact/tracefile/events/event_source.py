@@ -6,6 +6,7 @@ An event keeps only its place (file and offset); everything else is fetched here
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -29,6 +30,10 @@ MAX_LINKS = 10_000
 _MODEL_LINE = lines.heads(rb"model\.(request|response)", call=rb'([^"\\]*)"')
 _BODY = lines.field_start("body")
 _OTHER_LINE = lines.heads(rb'(?!model\.re)[^"\\]*')
+_CALL_ID = re.compile(rb"([0-9a-f]{8})([0-9a-f]{8})\Z")
+"""The writer, and a number that counts up."""
+_FEW, _FAR = 256 << 10, 4 << 20
+"""Bytes that are searched one line after the other: around a place, and for what must be near it."""
 
 _MODEL_KINDS = frozenset(
     (
@@ -312,9 +317,28 @@ class Shelf:
 
     def _place(self, call: str, answer: bool) -> int | None:
         place = self._calls.get((call, answer))
+        if place is None:
+            place = self._sought(call, answer)
         if place is None and self._scan():
             place = self._calls.get((call, answer))
         return place
+
+    def _sought(self, call: str, answer: bool) -> int | None:
+        """Return the place of a call in a large file by halving it, since the ids of a writer count up."""
+        wanted = _CALL_ID.match(call.encode("utf-8", "replace"))
+        for number, source in enumerate(self.sources):
+            try:
+                size = os.path.getsize(source.path)
+                if wanted is None or size <= _LARGE or self._scanned.get(number, 0) >= size:
+                    continue
+                begin = _request_before(source, wanted, size)
+                for found, offset in _model_lines(source, begin, size, _FEW + (_FAR if answer else 0)):
+                    if (found[2], found[1] == b"response") == (wanted[0], answer):
+                        self._calls[call, answer] = number << PLACE_BITS | offset
+                        return number << PLACE_BITS | offset
+            except OSError:
+                continue
+        return None
 
     def _scan(self) -> bool:
         """Note where model calls stand in what has grown since the last time; True if anything has."""
@@ -352,6 +376,42 @@ class Shelf:
             answer = dialects.event_type(kind) == schema.MODEL_RESPONSE
             self._calls.setdefault((fields["call"], answer), place)
         self._scanned[place >> PLACE_BITS] = place & _OFFSET
+
+
+def _model_lines(source: Source, begin: int, end: int, most: int) -> Iterator[tuple[re.Match[bytes], int]]:
+    """Yield the requests and responses from a byte on, as the recorder writes them, with where they stand."""
+    at = begin
+    while at < min(end, begin + most):
+        data = source.block(at, _FEW)
+        stop = data.rfind(b"\n") + 1
+        if not stop:
+            return
+        line = data.find(b"\n") + 1 if at == begin and begin else 0
+        while 0 <= line < stop:
+            found = _MODEL_LINE.match(data, line, line + 512)
+            if found is not None:
+                yield found, at + line
+            line = data.find(b"\n", line) + 1 or -1
+        at += stop
+
+
+def _request_before(source: Source, wanted: re.Match[bytes], size: int) -> int:
+    """Return a byte a little before the request of a call, if the writer's requests stand in order."""
+    low, high = 0, size
+    while high - low > _FEW:
+        middle = (low + high) // 2
+        for found, offset in _model_lines(source, middle, high, _FAR):
+            name = _CALL_ID.match(found[2])
+            if found[1] == b"request" and name is not None and name[1] == wanted[1]:
+                break
+        else:
+            high = middle
+            continue
+        if name is not None and name[2] < wanted[2]:
+            low = offset
+        else:
+            high = middle
+    return max(0, low - 1)
 
 
 def _named_model(fields: dict[str, Any]) -> str | None:
