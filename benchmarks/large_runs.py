@@ -33,7 +33,9 @@ def large_run(path: Path, events: int, kilobytes: int = 0) -> None:
             file.write(b"".join([piece.again(begin, copy, sums) for piece in pieces[:left]]))
         envelope = _ENVELOPE.sub(b'"step": %d' % (events + 2), end[: end.index(b'"kind"')])
         failure = {"type": "ValueError", "message": "no seat is left"}
-        last = envelope + b'"kind": "run.end", "status": "error", "error": %s}\n' % json.dumps(failure).encode()
+        last = (
+            envelope + b'"kind": "run.end", "status": "error", "error": %s}\n' % json.dumps(failure).encode()
+        )
         file.write(last)
 
 

@@ -82,7 +82,7 @@ class Stepper:
 
     def __init__(self, load: Callable[[], Recording]) -> None:
         """``load`` opens the recording, and opens it again when its file has grown."""
-        self._load = load
+        self.load = load
         self.on_progress: Progress | None = None
         """Called with how many of how many events were looked at, now and then."""
         self.stops = Stops(self)
@@ -96,7 +96,7 @@ class Stepper:
 
     def _open(self) -> None:
         self._size = 0
-        self.recording = self._load()
+        self.recording = self.load()
         self._size = self._bytes()
         self.events: Events = self.recording.events
         self.entries: Entries = self.recording.entries

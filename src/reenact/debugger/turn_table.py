@@ -7,13 +7,12 @@ calls further apart than a part's margin are not joined. What was found of a lar
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import time
 from array import array
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..money.ledger import Ledger
 from ..money.prices import Bill
@@ -27,8 +26,17 @@ from ..tracefile import status as states
 
 _PART = 5 * MARGIN
 """Events that are read at once, with a margin on either side."""
-_COLUMNS = (("begin", "Q"), ("fresh", "Q"), ("cached", "Q"), ("out", "Q"), ("usd", "d"), ("ms", "d"), ("flags", "Q"))
-_FAILED = 1
+_COLUMNS = (
+    ("begin", "Q"),
+    ("fresh", "Q"),
+    ("cached", "Q"),
+    ("out", "Q"),
+    ("usd", "d"),
+    ("ms", "d"),
+    ("flags", "Q"),
+)
+_FAILED, _PRICED, _TIMED, _LANE = 1, 2, 4, 3
+"""Bits of ``flags``; the number of the lane stands above them."""
 _MAGIC = b"reenact turns 1\n"
 _KEPT_FROM, _LARGEST = 20_000, 1 << 30
 """Events from which on a table is kept, and its most bytes."""
@@ -38,8 +46,8 @@ class TurnFigures(NamedTuple):
     """One turn: what it used, what it cost, how long it took."""
 
     number: int
-    index: int
-    """Of its request."""
+    begin: int
+    """The index of its request."""
     lane: str
     fresh: int
     """Tokens in that were not cached."""
@@ -50,13 +58,27 @@ class TurnFigures(NamedTuple):
     failed: bool
 
 
+class Bin(NamedTuple):
+    """Some turns after another: their sums."""
+
+    first: int
+    last: int
+    turns: int
+    fresh: int
+    cached: int
+    out: int
+    usd: float
+    ms: float
+    failed: bool
+
+
 class TurnTable:
     """Grows with ``look`` until ``is_done``."""
 
     def __init__(self, recording: Recording, ledger: Ledger) -> None:
         self._recording = recording
         self._ledger = ledger
-        self._columns = {name: array(kind) for name, kind in _COLUMNS}
+        self._columns: dict[str, array[Any]] = {name: array(kind) for name, kind in _COLUMNS}
         self.lanes: list[str] = []
         """In order of appearance."""
         self.derived: list[Place] = []
@@ -76,8 +98,8 @@ class TurnTable:
     def __getitem__(self, at: int) -> TurnFigures:
         begin, fresh, cached, out, usd, ms, flags = (column[at] for column in self._columns.values())
         return TurnFigures(
-            range(len(self))[at] + 1, begin, self.lanes[flags >> 1], fresh, cached, out, None if math.isnan(usd) else usd,
-            None if math.isnan(ms) else ms, bool(flags & _FAILED),
+            range(len(self))[at] + 1, begin, self.lanes[flags >> _LANE], fresh, cached, out,
+            usd if flags & _PRICED else None, ms if flags & _TIMED else None, bool(flags & _FAILED),
         )  # fmt: skip
 
     @property
@@ -89,13 +111,47 @@ class TurnTable:
         """How much of the run was read, from 0 to 1."""
         return min(1.0, self._seen / max(1, self._recording.count()))
 
-    def look(self, seconds: float) -> None:
-        """Read on, about so long."""
+    def bins(self, first: int, last: int, most: int, lane: str | None = None) -> list[Bin]:
+        """Return the turns ``first`` to ``last`` in at most so many groups of equal size; of one lane if it
+        is named: groups in which it has no turn are left out."""
+        step = -(-(last - first + 1) // most)
+        groups = (range(at - 1, min(at - 1 + step, last)) for at in range(first, last + 1, step))
+        found = [self._bin(group, lane) for group in groups]
+        return [each for each in found if each.turns]
+
+    def _bin(self, group: range, lane: str | None) -> Bin:
+        columns = {name: column[group.start : group.stop] for name, column in self._columns.items()}
+        flags = columns["flags"]
+        if lane is not None and len(self.lanes) > 1:
+            number = self.lanes.index(lane)
+            own = [at for at, each in enumerate(flags) if each >> _LANE == number]
+            columns = {
+                name: array(column.typecode, (column[at] for at in own)) for name, column in columns.items()
+            }
+            group = range(group.start + own[0], group.start + own[-1] + 1) if own else group
+        fresh, cached, out, usd, ms = (sum(columns[name]) for name in ("fresh", "cached", "out", "usd", "ms"))
+        flags = columns["flags"]
+        return Bin(
+            group.start + 1,
+            group.stop,
+            len(flags),
+            fresh,
+            cached,
+            out,
+            usd,
+            ms,
+            any(each & _FAILED for each in flags),
+        )
+
+    def look(self, seconds: float) -> bool:
+        """Read on, about so long; True if that was the rest."""
         until = time.monotonic() + seconds
-        while not self.is_done and time.monotonic() < until:
-            self._read(self._seen, min(self._seen + _PART, self._recording.count()))
-            if self.is_done:
-                self._store()
+        count, before = self._recording.count(), self._seen
+        while self._seen < count and time.monotonic() < until:
+            self._read(self._seen, min(self._seen + _PART, count))
+        if before < self._seen == count:
+            self._store()
+        return self._seen == count
 
     def _read(self, begin: int, end: int) -> None:
         """Count the calls of some events, and find the derived tools between them."""
@@ -115,7 +171,7 @@ class TurnTable:
             if lane not in self.lanes:
                 self.lanes.append(lane)
             self._latest[where] = len(self)
-            row = (call.event.index or 0, 0, 0, 0, math.nan, math.nan, self.lanes.index(lane) << 1)
+            row = (call.event.index or 0, 0, 0, 0, 0.0, 0.0, self.lanes.index(lane) << _LANE)
             for column, value in zip(self._columns.values(), row, strict=True):
                 column.append(value)
         self._open[id(call)] = self._latest[where]
@@ -129,13 +185,12 @@ class TurnTable:
         columns["cached"][at] += used.cache_read
         columns["fresh"][at] += max(0, used.tokens_in - used.cache_read)
         columns["out"][at] += used.tokens_out
-        if bill.priced:
-            columns["usd"][at] = _sum(columns["usd"][at], float(bill.usd))
+        columns["usd"][at] += float(bill.usd)
+        columns["ms"][at] += call.duration_ms or 0.0
         self.bill += bill
-        if call.duration_ms is not None:
-            columns["ms"][at] = _sum(columns["ms"][at], call.duration_ms)
-        is_failed = call.error is not None  # that of the last attempt counts
-        columns["flags"][at] = columns["flags"][at] & ~_FAILED | is_failed
+        flags = (_PRICED if bill.priced else 0) | (0 if call.duration_ms is None else _TIMED)
+        flags |= 0 if call.error is None else _FAILED  # that of the last attempt counts
+        columns["flags"][at] = columns["flags"][at] & ~_FAILED | flags
 
     # kept in the cache ----------------------------------------------------------------------------
 
@@ -158,13 +213,13 @@ class TurnTable:
             if header.get("state") != state:
                 return
             width = 8 * header["rows"]
-            found = {name: array(kind) for name, kind in _COLUMNS}
+            found: dict[str, array[Any]] = {name: array(kind) for name, kind in _COLUMNS}
             for at, column in enumerate(found.values()):
                 column.frombytes(rest[at * width : (at + 1) * width])
             pairs = array("q")
             pairs.frombytes(rest[len(found) * width :])
             lanes = [str(lane) for lane in header["lanes"]]
-            if max(found["flags"], default=0) >> 1 >= max(1, len(lanes)):
+            if max(found["flags"], default=0) >> _LANE >= max(1, len(lanes)):
                 return
             reported, estimated, priced, unknown = header["bill"]
             self.bill.reported, self.bill.estimated = Decimal(reported), Decimal(estimated)
@@ -191,10 +246,6 @@ class TurnTable:
     @property
     def _entry(self) -> str:
         return cache.name_of(f"{self._recording.path}\0{self._recording.run_id}", "turns")
-
-
-def _sum(one: float, other: float) -> float:
-    return other if math.isnan(one) else one + other
 
 
 class _Counted(Joiner):

@@ -24,6 +24,7 @@ STYLE = "style.css"
 VIEWER_STYLE = "viewer.css"
 """What shows a run: for the viewer and for a run as one file."""
 RUNS_STYLE = "runs.css"
+SCRIPTS = ("common.js", "runs.js", "viewer.js", "row_list.js", "charts.js", "playback.js")
 
 
 def asset(name: str) -> str:

@@ -1,103 +1,10 @@
 // The page of a run. All HTML comes escaped from the server; this script fetches, places and moves.
+import { Charts } from "/static/charts.js";
 import { $, get, note, press } from "/static/common.js";
+import { Playback } from "/static/playback.js";
+import { CHUNK, List } from "/static/row_list.js";
 
 const facts = document.body.dataset;
-
-// A list of any length of which only the rows in sight are in the page.
-const ROW = 26;
-const CHUNK = 100;
-const AROUND = 15;
-const TALLEST = 12e6; // browsers draw no element that is much taller
-const MOST_CHUNKS = 60;
-
-class List {
-  constructor(source) {
-    this.source = source; // (from, n) -> {total, done, rows}
-    this.box = $("list");
-    this.spacer = $("spacer");
-    this.window = $("window");
-    this.total = 0;
-    this.selected = -1;
-    this.chunks = new Map();
-    this.box.addEventListener("scroll", () => this.draw());
-    new ResizeObserver(() => this.draw()).observe(this.box);
-  }
-
-  clear() {
-    this.chunks.clear();
-  }
-
-  async chunk(number) {
-    let found = this.chunks.get(number);
-    if (!found) {
-      found = this.source(number * CHUNK, CHUNK).then((answer) => {
-        this.resize(answer.total);
-        // what is not full may grow: it is fetched again when it is looked at again
-        if (answer.rows.length < CHUNK) setTimeout(() => this.chunks.delete(number), 1500);
-        return answer.rows;
-      });
-      found.then((rows) => { found.rows = rows; this.draw(); }, () => this.chunks.delete(number));
-      this.chunks.set(number, found);
-      if (this.chunks.size > MOST_CHUNKS) this.chunks.delete(this.chunks.keys().next().value);
-    }
-    return found;
-  }
-
-  resize(total) {
-    if (total === this.total) return;
-    this.total = total;
-    this.spacer.style.height = `${Math.min(total * ROW, TALLEST)}px`;
-    this.draw();
-  }
-
-  get first() { // the row at the upper edge, with a fraction
-    const { scrollTop, clientHeight } = this.box;
-    if (this.total * ROW <= TALLEST) return scrollTop / ROW;
-    return (scrollTop / (TALLEST - clientHeight)) * (this.total - clientHeight / ROW);
-  }
-
-  reveal(row) {
-    const seen = this.box.clientHeight / ROW;
-    const first = this.first;
-    if (row >= first + 1 && row <= first + seen - 2) return;
-    const wanted = Math.max(0, Math.min(row - seen / 3, this.total - seen));
-    const ratio = wanted / Math.max(1e-9, this.total - seen);
-    this.box.scrollTop = this.total * ROW <= TALLEST ? wanted * ROW : ratio * (TALLEST - this.box.clientHeight);
-    this.draw();
-  }
-
-  draw() {
-    if (this.isPlanned) return;
-    this.isPlanned = true;
-    requestAnimationFrame(() => { this.isPlanned = false; this.paint(); });
-  }
-
-  paint() {
-    const first = this.first;
-    const begin = Math.max(0, Math.floor(first) - AROUND);
-    const end = Math.min(this.total, Math.ceil(first + this.box.clientHeight / ROW) + AROUND);
-    const parts = [];
-    for (let row = begin; row < end; row++) {
-      const number = Math.floor(row / CHUNK);
-      const found = this.chunks.get(number);
-      if (!found) this.chunk(number);
-      const cell = found && found.rows && found.rows[row % CHUNK];
-      parts.push(cell ? cell[1] : '<div class="row blank" role="option">…</div>');
-    }
-    this.window.innerHTML = parts.join("");
-    this.window.style.transform = `translateY(${this.box.scrollTop + (begin - first) * ROW}px)`;
-    [...this.window.children].forEach((child, at) => {
-      const row = begin + at;
-      child.id = `row-${row}`;
-      child.dataset.row = row;
-      child.setAttribute("aria-selected", String(row === this.selected));
-      child.setAttribute("aria-posinset", row + 1);
-      child.setAttribute("aria-setsize", this.total);
-    });
-    if ($(`row-${this.selected}`)) this.box.setAttribute("aria-activedescendant", `row-${this.selected}`);
-    else this.box.removeAttribute("aria-activedescendant");
-  }
-}
 
 class RunPage {
   constructor() {
@@ -107,10 +14,64 @@ class RunPage {
     this.onlyNew = false;
     this.at = "";
     this.list = new List((from, n) => this.rows(from, n));
+    this.charts = new Charts(this.base, () => this.turn);
+    this.playback = new Playback(this.base);
     this.wire();
     this.showFilter();
-    this.open(this.linked() || facts.at, { push: false });
+    this.open(this.linked() || facts.at, { push: false }).then(() => this.loaded).then(() => this.settle());
     if (facts.live) this.live();
+  }
+
+  // what takes a while comes after the first paint
+
+  settle() {
+    this.findings();
+    this.work();
+  }
+
+  async findings() {
+    const answer = await get(`${this.base}/findings`);
+    if (answer.ok) $("found").innerHTML = await answer.text();
+  }
+
+  async work() { // each request does a little of what the server has still to read
+    if (this.isWorking) return;
+    this.isWorking = true;
+    let now, before;
+    try {
+      do {
+        const answer = await get(`${this.base}/work`);
+        if (!answer.ok) { this.problem(await answer.text()); return; }
+        now = await answer.json();
+        const part = `${Math.floor(100 * now.share)} %`;
+        this.busy = now.done ? "" : now.indexed ? `, ${part} of the turns summed up` : `, ${part} indexed`;
+        this.showCount();
+        if (before && before.version !== now.version) this.renew();
+        before = now;
+      } while (!now.done);
+      const head = await get(`${this.base}/head`);
+      if (head.ok) $("top").innerHTML = await head.text();
+      this.charts.draw();
+    } catch { /* said already */ } finally { this.isWorking = false; }
+  }
+
+  renew() { // rows may stand elsewhere now, and what was waited for may be there
+    this.list.clear();
+    this.list.draw();
+    const again = this.waitsFor || this.at;
+    this.waitsFor = "";
+    if (again) this.open(again, { push: false });
+  }
+
+  problem(html) {
+    $("count").textContent = html.replace(/<[^>]*>/g, " ").trim();
+  }
+
+  showCount() {
+    if (!this.counted) return;
+    const { total, events, done, seen } = this.counted;
+    const part = done ? this.busy || "" : `, ${Math.floor((100 * seen) / Math.max(1, events))} % looked at`;
+    $("count").textContent = `${this.isFiltered ? `${total.toLocaleString("en")} of ` : ""}${events.toLocaleString("en")} events${part}`;
   }
 
   linked() {
@@ -127,12 +88,11 @@ class RunPage {
   async rows(from, n) {
     const filter = JSON.stringify(this.filter);
     const answer = await get(`${this.base}/rows?${this.query({ from, n })}`);
-    if (!answer.ok) { $("count").textContent = (await answer.text()).replace(/<[^>]*>/g, " "); throw new Error("no rows"); }
+    if (!answer.ok) { this.problem(await answer.text()); throw new Error("no rows"); }
     const found = await answer.json();
     if (filter !== JSON.stringify(this.filter)) throw new Error("another filter by now");
-    const part = found.done ? "" : `, ${Math.floor((100 * found.seen) / Math.max(1, found.events))} % looked at`;
-    const some = this.isFiltered ? `${found.total.toLocaleString("en")} of ` : "";
-    $("count").textContent = `${some}${found.events.toLocaleString("en")} events${part}`;
+    this.counted = found;
+    this.showCount();
     if (!found.done) {
       clearTimeout(this.again);
       this.again = setTimeout(() => { this.list.clear(); this.list.chunk(Math.floor(this.list.first / CHUNK)).catch(() => {}); }, 150);
@@ -157,6 +117,7 @@ class RunPage {
     const answer = await get(`${this.base}/go?${this.query({ at, move })}`);
     if (!answer.ok) { $("event").innerHTML = await answer.text(); $("context").textContent = ""; return; }
     const found = await answer.json();
+    if (found.wait) { this.waitsFor = at; note(found.wait); return; }
     if (found.note) note(found.note);
     this.list.selected = found.row;
     if (!this.list.total) await this.list.chunk(Math.floor(found.row / CHUNK)).catch(() => {});
@@ -179,7 +140,7 @@ class RunPage {
     const hash = `#/e/${encodeURIComponent(at).replace(/%3A/g, ":")}`;
     if (location.hash !== hash) history[push ? "pushState" : "replaceState"](null, "", location.search + hash);
     this.at = at;
-    this.load();
+    this.loaded = this.load();
   }
 
   async load({ all = "" } = {}) {
@@ -195,6 +156,9 @@ class RunPage {
       const context = await get(`${this.base}/context/${name}?${flags}`, signal);
       $("context").innerHTML = await context.text();
       document.body.dataset.shown = this.at;
+      if (document.querySelector(".right .wait")) this.waitsFor = this.at;
+      this.charts.mark();
+      this.playback.offer(this.at, $("event"));
     } catch { /* replaced by a newer one, or said already */ }
   }
 
@@ -205,14 +169,15 @@ class RunPage {
     const words = this.query({});
     history.replaceState(null, "", `${location.pathname}${words ? `?${words}` : ""}${location.hash}`);
     this.showFilter();
-    this.list.clear();
-    this.list.total = -1;
+    this.list.reset();
     this.list.chunk(0).then(() => this.open(this.at || facts.at, { push: false })).catch(() => {});
   }
 
   showFilter() {
     if (document.activeElement !== $("search")) $("search").value = this.filter.q;
     for (const chip of document.querySelectorAll("[data-show]")) press(chip, chip.dataset.show === this.filter.show);
+    $("clear-lane").hidden = !this.filter.lane;
+    $("clear-lane").textContent = `lane ${this.filter.lane} ×`;
   }
 
   toggleNew() {
@@ -221,8 +186,12 @@ class RunPage {
     this.load();
   }
 
+  get turn() {
+    return Number($("event").querySelector("[data-turn]")?.dataset.turn || 0);
+  }
+
   compare() {
-    const turn = Number($("event").querySelector("[data-turn]")?.dataset.turn || 0);
+    const { turn } = this;
     if (turn > 1) location.href = `${this.base}/turns?then=${turn - 1}&now=${turn}`;
     else note("There is no turn before this one.");
   }
@@ -235,23 +204,21 @@ class RunPage {
     note("Copied.");
   }
 
-  async lanes(by = "duration") {
-    for (const chip of document.querySelectorAll("[data-by]")) press(chip, chip.dataset.by === by);
-    $("bars").innerHTML = await (await get(`${this.base}/lanes?by=${by}`)).text();
-  }
-
   // a run that grows
 
   live() {
     const source = new EventSource(`${this.base}/live`);
     source.onmessage = async (message) => {
-      const { over } = JSON.parse(message.data);
+      const { over, gone } = JSON.parse(message.data);
+      if (gone) { source.close(); this.problem(gone); note(gone); return; }
       if (over) { source.close(); $("follow").hidden = true; }
       this.list.clear();
       await this.list.chunk(Math.floor(this.list.first / CHUNK)).catch(() => {});
       if (this.follows || !this.at) this.open("last", { push: false });
       const head = await get(`${this.base}/head`);
       if (head.ok) $("top").innerHTML = await head.text();
+      clearTimeout(this.soon);
+      this.soon = setTimeout(() => this.settle(), over ? 0 : 3000);
     };
   }
 
@@ -264,16 +231,16 @@ class RunPage {
       if (row) { this.list.selected = Number(row.dataset.row); this.list.draw(); if (row.dataset.at) this.show(row.dataset.at, true); return; }
       const button = event.target.closest("button");
       if (!button) return;
-      const { show, copy, by, all } = button.dataset;
+      const { show, copy, all, lane } = button.dataset;
       if (show !== undefined) this.setFilter({ show });
       else if (copy) this.copy(copy);
-      else if (by) this.lanes(by);
+      else if (lane !== undefined) this.setFilter({ lane: this.filter.lane === lane ? "" : lane });
       else if (all) this.load({ all });
       else if (button.id === "only-new") this.toggleNew();
       else if (button.id === "compare") this.compare();
       else if (button.id === "follow") this.toggleFollow();
       else if (button.id === "show-keys") $("keys").showModal();
-      else if (button.id === "show-lanes") { $("lanes").hidden = !$("lanes").hidden; press(button, !$("lanes").hidden); if (!$("lanes").hidden) this.lanes(); }
+      else if (button.id === "clear-lane") this.setFilter({ lane: "" });
     });
     let typing;
     $("search").addEventListener("input", () => {
@@ -303,6 +270,7 @@ class RunPage {
       "]": () => this.open("here", { move: "turn+" }), "[": () => this.open("here", { move: "turn-" }),
       e: () => this.open("here", { move: "failure" }),
       g: () => this.open("first"), G: () => this.open("last"),
+      l: () => this.charts.toggle("lanes"), t: () => this.charts.toggle("plots"), s: () => this.playback.toggle(),
       d: () => this.toggleNew(), c: () => this.compare(), f: () => facts.live && this.toggleFollow(),
       "/": () => $("search").focus(), "?": () => $("keys").showModal(),
       ...(inList && {

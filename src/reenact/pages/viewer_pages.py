@@ -16,6 +16,9 @@ _KEYS = (
     ("e", "the failure"),
     ("g G", "first, last event"),
     ("d", "only what is new in the context"),
+    ("s", "play the stream of a response"),
+    ("l t", "lanes, plots of the turns"),
+    ("+ - 0", "zoom lanes and plots, where they have the focus"),
     ("c", "compare this turn with the one before"),
     ("/", "search"),
     ("f", "follow a running run"),
@@ -30,10 +33,13 @@ def run_page(name: str, head: Html, *, key: str, opens_at: str, is_live: bool) -
         tag("button", word, type="button", data_show=value, aria_pressed=str(value == "").lower())
         for value, word in _CHIPS
     ]
+    lane = tag(
+        "button", type="button", id="clear-lane", class_="lane-chip", title="list all lanes", hidden=True
+    )
     bar = tag(
         "div",
         tag("input", type="search", id="search", placeholder="search  ( / )", aria_label="search events"),
-        tag("div", *chips, class_="chips", role="group", aria_label="which events"),
+        tag("div", *chips, lane, class_="chips", role="group", aria_label="which events"),
         class_="bar",
     )
     count = tag("p", id="count", class_="soft", role="status")
@@ -64,7 +70,14 @@ def run_page(name: str, head: Html, *, key: str, opens_at: str, is_live: bool) -
     )
     body = [
         tag("a", "Skip to the event", href="#event", class_="skip"),
-        tag("header", _nav(is_live), tag("div", head, id="top"), _lanes(), class_="top"),
+        tag(
+            "header",
+            _nav(is_live),
+            tag("div", head, id="top"),
+            tag("div", id="found"),
+            _charts(),
+            class_="top",
+        ),
         tag("main", left, right, class_="panes"),
         tag("p", id="note", role="status", hidden=True),
         _keys(),
@@ -74,19 +87,38 @@ def run_page(name: str, head: Html, *, key: str, opens_at: str, is_live: bool) -
 
 
 def _nav(is_live: bool) -> Html:
+    toggles = [
+        tag("button", f"{name} ({key})", type="button", id=f"show-{name}", aria_pressed="false")
+        for name, key in (("lanes", "l"), ("plots", "t"))
+    ]
     follow = tag("button", "follow (f)", type="button", id="follow", aria_pressed="false", hidden=not is_live)
     keys = tag("button", "keys (?)", type="button", id="show-keys")
-    lanes = tag("button", "lanes", type="button", id="show-lanes", aria_pressed="false")
-    return tag("nav", tag("a", "all runs", href="/"), lanes, follow, keys, aria_label="viewer")
+    return tag("nav", tag("a", "all runs", href="/"), *toggles, follow, keys, aria_label="viewer")
 
 
-def _lanes() -> Html:
+def _charts() -> Html:
+    """Return the places of lanes and plots, which the script fills when they are opened."""
     chips = [
         tag("button", name, type="button", data_by=name, aria_pressed=str(name == "duration").lower())
         for name in ("duration", "tokens", "money")
     ]
     group = tag("div", *chips, class_="chips", role="group", aria_label="what the bars show")
-    return tag("section", group, tag("div", id="bars"), id="lanes", hidden=True, aria_label="lanes")
+    return join(_chart("lanes", group), _chart("plots", None))
+
+
+def _chart(name: str, chips: Html | None) -> Html:
+    zoom = [
+        tag("button", sign, type="button", data_zoom=times, title=f"{words} ({key})", aria_label=words)
+        for sign, times, key, words in (
+            ("+", "0.5", "+", "zoom in"),
+            ("\N{MINUS SIGN}", "2", "-", "zoom out"),
+            ("all", "0", "0", "show all turns"),
+        )
+    ]
+    head = tag("div", chips, tag("div", *zoom, class_="chips"), class_="chart-head")
+    return tag(
+        "section", head, tag("div", id=f"{name}-body"), id=name, class_="chart", hidden=True, aria_label=name
+    )
 
 
 def _keys() -> Html:

@@ -192,7 +192,9 @@ class Entries:
         """
         index, last = start[0], len(self._events)
         while 0 <= index < last:
-            if derived and abs(index - start[0]) == MARGIN and not self.stays_near:  # a search through the run
+            if (
+                derived and abs(index - start[0]) == MARGIN and not self.stays_near
+            ):  # a search through the run
                 self._pair_all()
             for part in self.parts(index)[::direction] if derived else (0,):
                 place = index, part

@@ -11,8 +11,8 @@ from sys import intern
 from typing import Any, overload
 
 from .. import lines, schema
-from ..totals import Totals
 from ..errors import NotIndexed
+from ..totals import Totals
 from ..tracefile import dialects
 from ..tracefile.columns import Execution
 from ..tracefile.dialects import OURS, Envelope

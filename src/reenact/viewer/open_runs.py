@@ -1,6 +1,7 @@
-"""The runs that the viewer shows, kept open: which there are, their rows, and how they grow.
+"""The runs that the viewer shows, kept open: which there are, what is known of each, and how they grow.
 
-A recording is read by one thread at a time; each open run has its lock.
+A recording is read by one thread at a time; each open run has its lock. A very large run is opened by its two
+ends; then each request that asks for it does a little of what is left: ``OpenRun.work``.
 """
 
 from __future__ import annotations
@@ -8,113 +9,28 @@ from __future__ import annotations
 import hashlib
 import operator
 import os
-import re
 import time
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Generator
 from threading import Lock
-from typing import NamedTuple
 
-from .. import schema
-from ..debugger.search import TextSearch
+from ..debugger.run_findings import run_findings
 from ..debugger.stepper import Stepper
+from ..debugger.turn_table import TurnTable
 from ..errors import NoSuchRun
+from ..money.ledger import Ledger
 from ..recording.derived_events import Place
 from ..recording.event_addresses import failure_of
 from ..recording.listing import Kept, RunRow, head_and_tail, list_runs
 from ..recording.recording import Recording
-from ..tracefile.events.event import Event, is_error
+from ..tracefile.columns import Offsets, counting, uncounted
 from ..tracefile.events.event_text import address
+from .event_list import Matches, Rows, Shown
 
 _SLICE = 0.2
 """Seconds that one request may spend on looking through a run; the next one continues."""
 
 _MOST_OPEN = 8
 _MOST_FILTERS = 8
-
-
-class Shown(NamedTuple):
-    """Which events of a run are listed."""
-
-    sort: str = ""
-    """``errors``, ``tools``, ``model`` or "" for all."""
-    lane: str = ""
-    text: str = ""
-
-    def __bool__(self) -> bool:
-        return any(self)
-
-
-_SORTS = {
-    "tools": frozenset((schema.TOOL_CALLED, schema.TOOL_RESULT)),
-    "model": frozenset((schema.MODEL_REQUEST, schema.MODEL_RESPONSE, schema.LLM_CALL)),
-}
-
-
-class Listed:
-    """The places of the events that are listed, found little by little in a large run."""
-
-    def __init__(self, recording: Recording, shown: Shown) -> None:
-        self._recording = recording
-        self._shown = shown
-        self._search = TextSearch(shown.text, is_fixed=True, flags=re.IGNORECASE) if shown.text else None
-        self._found: list[Place] = []
-        self._walk: Iterator[Place] | None = self._all()
-        self.seen = 0
-        """Events that were looked at."""
-        self._is_plain = not shown and not recording.is_small
-        """True if a row is an event: in a large run derived tools stand in the card of their carrier."""
-
-    def __len__(self) -> int:
-        return self._recording.count() if self._is_plain else len(self._found)
-
-    def __getitem__(self, rows: slice) -> Sequence[Place]:
-        if self._is_plain:
-            return [(index, 0) for index in range(self._recording.count())[rows]]
-        return self._found[rows]
-
-    @property
-    def is_done(self) -> bool:
-        return self._walk is None or self._is_plain
-
-    def look(self, seconds: float) -> None:
-        """Look for more, at most so long."""
-        if self.is_done:
-            return
-        assert self._walk is not None
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            some = list(islice(self._walk, 64))
-            self._found += [place for place in some if self._holds(self._recording.entries[place])]
-            if len(some) < 64:
-                self._walk, self.seen = None, self._recording.count()
-                return
-            self.seen = some[-1][0]
-
-    def row_of(self, place: Place) -> int:
-        """Return the row of an entry, else of the next one that is listed."""
-        if self._is_plain:
-            return min(place[0], max(0, len(self) - 1))
-        return min(bisect_left(self._found, place), max(0, len(self._found) - 1))
-
-    def _all(self) -> Iterator[Place]:
-        recording = self._recording
-        if not recording.count():
-            return iter(())
-        return recording.entries.walk((0, -(1 << 30)), derived=recording.is_small)
-
-    def _holds(self, event: Event) -> bool:
-        shown = self._shown
-        if shown.sort == "errors" and not is_error(event):
-            return False
-        if shown.sort in _SORTS and event.event_type not in _SORTS[shown.sort]:
-            return False
-        if shown.lane:
-            where = self._recording.index.nearby(event.index or 0)
-            if where is None or where[1] != shown.lane:
-                return False
-        return self._search is None or self._search(event)
 
 
 class OpenRun:
@@ -124,38 +40,106 @@ class OpenRun:
         self.lock = Lock()
         self._run = run
         self._path = path
-        self.stepper = Stepper(self._load)
-        self._lists: dict[Shown, Listed] = {}
+        self._index: Generator[float, None, dict[str, Offsets]] | None = None
+        self._counted: dict[str, Offsets] = {}
+        self.share = 1.0
+        """How much of the index is there, from 0 to 1."""
+        self._matches: dict[Shown, Matches] = {}
+        self._table: TurnTable | None = None
+        self._ledger = Ledger()
+        self._findings: tuple[int, list[tuple[str, str]]] | None = None
+        self._findings_lock = Lock()
         self.version = 0
-        """Counts how often the file was read again."""
+        """Counts how often its rows have changed."""
+        ends = Recording.load_ends(path, run)
+        if ends is not None:
+            self._index = _index(uncounted(path))
+            self.share = 0.0
+        self.stepper = Stepper(self._load if ends is None else lambda: ends)
+        self.stepper.load = self._load
 
     def _load(self) -> Recording:
-        recording = Recording.load(self._path, self._run)
+        recording = Recording.load(self._path, self._run, counted=self._counted)
+        self._counted = {}
         self._run = self._run or recording.run_id
+        recording.entries.stays_near = not recording.is_small
         return recording
 
     @property
     def recording(self) -> Recording:
         return self.stepper.recording
 
+    @property
+    def is_indexed(self) -> bool:
+        """False while only the two ends of the run have been read."""
+        return self._index is None
+
     def refresh(self) -> bool:
         """Read the file again if it has changed; True if that was done."""
         before = self.recording
-        self.stepper.refresh()
+        if self.is_indexed:
+            self.stepper.refresh()
         if self.recording is before:
             return False
-        self._lists.clear()
-        self.version += 1
+        self._changed()
+        self._table = None
         return True
 
-    def listed(self, shown: Shown) -> Listed:
+    def _changed(self) -> None:
+        self._matches.clear()
+        self.version += 1
+
+    # what takes a while, bit by bit ---------------------------------------------------------------
+
+    def work(self) -> None:
+        """Do a little of what is left: the index of a very large run, then the figures of its turns."""
+        if self._index is not None:
+            self._count(self._index)
+        elif not self.table.is_done and self.table.look(_SLICE) and self.table.derived:
+            self._changed()
+
+    def _count(self, index: Generator[float, None, dict[str, Offsets]]) -> None:
+        until = time.monotonic() + _SLICE
+        try:
+            while time.monotonic() < until:
+                self.share = next(index)
+        except StopIteration as end:
+            self._index, self._counted, self.share = None, end.value, 1.0
+            self.stepper.reload()
+            self._changed()
+
+    @property
+    def table(self) -> TurnTable:
+        """The turns as far as they were looked at."""
+        if self._table is None:
+            self._table = TurnTable(self.recording, self._ledger)
+        return self._table
+
+    def findings(self) -> list[tuple[str, str]]:
+        """Return the suspects. This takes a while and reads the file for itself: hold no lock."""
+        with self._findings_lock:
+            version = self.version
+            if self._findings is None or self._findings[0] != version:
+                own = None if self.is_indexed else Recording.load_ends(self._path, self._run)
+                self._findings = version, run_findings(own or Recording.load(self._path, self._run))
+            return self._findings[1]
+
+    # the list -------------------------------------------------------------------------------------
+
+    def listed(self, shown: Shown) -> Rows | Matches:
         """Return the list of some events, a little longer than before if it is not complete."""
-        found = self._lists.get(shown)
+        is_small, derived = self.recording.is_small, None
+        if not is_small and self.is_indexed and self.table.is_done:
+            derived = self.table.derived
+        if not shown and not is_small:
+            return Rows(self.recording, derived or [])
+        found = self._matches.get(shown)
         if found is None:
-            while len(self._lists) >= _MOST_FILTERS:
-                del self._lists[next(iter(self._lists))]
-            found = self._lists[shown] = Listed(self.recording, shown)
-        found.look(_SLICE)
+            while len(self._matches) >= _MOST_FILTERS:
+                del self._matches[next(iter(self._matches))]
+            found = self._matches[shown] = Matches(self.recording, shown, derived)
+        if self.is_indexed:
+            found.look(_SLICE)
         return found
 
     def address(self, place: Place) -> str:
@@ -169,6 +153,22 @@ class OpenRun:
         if failure is not None and failure.index is not None:
             return address(failure, self.recording.first_writer)
         return self.address((0, 0)) if self.recording.count() else ""
+
+
+def _index(paths: list[str]) -> Generator[float, None, dict[str, Offsets]]:
+    """Count the lines of files in small steps; each yields how much is done, from 0 to 1."""
+    total, done = 2 * sum(map(os.path.getsize, paths)), 0  # read twice: for lines, for the recorder's own
+    found: dict[str, Offsets] = {}
+    for path in paths:
+        steps = counting(path)
+        while True:
+            try:
+                done += next(steps)
+            except StopIteration as end:
+                found[path] = end.value
+                break
+            yield min(1.0, done / max(1, total))
+    return found
 
 
 class Runs:

@@ -15,42 +15,28 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from ..compare.diff import diff
 from ..compare.moments import diff_turns
-from ..debugger.run_findings import run_findings
-from ..debugger.story import bill_of, spent_ms, story_of
 from ..errors import ReenactError, TraceFileError, UsageError
-from ..money.ledger import Ledger
-from ..pages.changed_text import LeftOut
-from ..pages.context_cards import context_cards
-from ..pages.document import RUNS_STYLE, STYLE, VIEWER_STYLE, asset
-from ..pages.event_card import all_fields, event_card
-from ..pages.html import Html, join, line, tag
-from ..pages.lanes_chart import MEASURES, Bar, lanes_chart
+from ..pages.document import RUNS_STYLE, SCRIPTS, STYLE, VIEWER_STYLE, asset
+from ..pages.html import line, tag
 from ..pages.moments_page import moments_page
 from ..pages.run_diff_page import run_diff_page
-from ..pages.run_header import findings_list, run_header
-from ..pages.timeline_rows import timeline_rows
-from ..pages.viewer_pages import message_page, run_page
-from ..recording.calls import tokens_of
+from ..pages.viewer_pages import message_page
 from ..tracefile import status as states
-from ..tracefile.events.event_text import address
-from ..tracefile.events.text import dump
 from .guard import Guard
-from .open_runs import OpenRun, Runs, Shown
-from .request_copies import as_curl, as_python
+from .open_runs import OpenRun, Runs
+from .run_parts import RunParts, number_in
 from .runs_list import RunsList
 
 _EVERY = 0.5
 """Seconds between two looks whether a run has grown."""
-_MOST_ROWS = 400
-"""Rows of one request."""
 _STATIC = {
     **dict.fromkeys((STYLE, VIEWER_STYLE, RUNS_STYLE), "text/css"),
-    **dict.fromkeys(("common.js", "viewer.js", "runs.js"), "text/javascript"),
+    **dict.fromkeys(SCRIPTS, "text/javascript"),
 }
 
 
@@ -60,6 +46,7 @@ class Viewer:
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
         self.list = RunsList(runs)
+        self.parts = RunParts(runs)
         self.is_ending = False
 
     def routes(self) -> list[Route]:
@@ -77,14 +64,8 @@ class Viewer:
             at("/static/{name}", self.static),
             at("/favicon.ico", lambda request: Response(status_code=204)),
             at("/diff", self.diff_page),
-            at("/run/{key}", self.run_page),
-            at("/run/{key}/head", self.head),
-            at("/run/{key}/rows", self.rows),
-            at("/run/{key}/go", self.go),
-            at("/run/{key}/event/{address}", self.event),
-            at("/run/{key}/context/{address}", self.context),
-            at("/run/{key}/copy/{address}", self.copy),
-            at("/run/{key}/lanes", self.lanes),
+            at("/run/{key}", self.parts.page),
+            *(at(f"/run/{{key}}/{path}", answer) for path, answer in self.parts.by_path().items()),
             at("/run/{key}/turns", self.turns_page),
             Route("/run/{key}/live", self.run_live),
         ]
@@ -95,120 +76,9 @@ class Viewer:
             return Response("Not found.\n", 404, media_type="text/plain")
         return Response(asset(name), media_type=_STATIC[name])
 
-    # one run --------------------------------------------------------------------------------------
-
-    def run_page(self, request: Request) -> Response:
-        run = self._run(request)
-        with run.lock:
-            run.refresh()
-            recording = run.recording
-            return HTMLResponse(
-                run_page(
-                    recording.name,
-                    self._head(run),
-                    key=request.path_params["key"],
-                    opens_at=run.opens_at,
-                    is_live=recording.status == states.RUNNING,
-                )
-            )
-
-    def head(self, request: Request) -> Response:
-        run = self._run(request)
-        with run.lock:
-            return HTMLResponse(self._head(run))
-
-    def _head(self, run: OpenRun) -> Html:
-        recording = run.recording
-        story = story_of(recording)
-        header = run_header(recording, story, bill_of(story, Ledger()))
-        return join(header, findings_list(run_findings(recording)))
-
-    def rows(self, request: Request) -> Response:
-        """Answer with some rows of the list, and how long the list is as far as is known."""
-        run, query = self._run(request), request.query_params
-        first = _number(query.get("from"))
-        with run.lock:
-            listed = run.listed(_shown(request))
-            rows = timeline_rows(
-                run.recording, listed[first : first + min(_number(query.get("n")), _MOST_ROWS)]
-            )
-            return JSONResponse(
-                {
-                    "total": len(listed),
-                    "events": run.recording.count(),
-                    "done": listed.is_done,
-                    "seen": listed.seen,
-                    "version": run.version,
-                    "rows": rows,
-                }
-            )
-
-    def go(self, request: Request) -> Response:
-        """Answer where a move leads: the address of an event and its row in the list."""
-        run, query = self._run(request), request.query_params
-        with run.lock:
-            stepper = run.stepper
-            stepper.go(query.get("at") or "first")
-            move, note = query.get("move", ""), ""
-            if move in ("lane+", "lane-"):
-                note = stepper.next(1 if move[-1] == "+" else -1).note
-            elif move in ("turn+", "turn-"):
-                note = stepper.turn(1 if move[-1] == "+" else -1).note
-            elif move == "failure":
-                stepper.go(run.opens_at)
-            row = run.listed(_shown(request)).row_of(stepper.place)
-            return JSONResponse({"at": run.address(stepper.place), "row": row, "note": note})
-
-    def event(self, request: Request) -> Response:
-        run = self._run(request)
-        with run.lock:
-            event = run.recording.event(request.path_params["address"])
-            return HTMLResponse(join(event_card(run.recording, event, LeftOut()), all_fields(event)))
-
-    def context(self, request: Request) -> Response:
-        run, query = self._run(request), request.query_params
-        with run.lock:
-            event = run.recording.event(request.path_params["address"])
-            only_new, everything = query.get("new") == "1", query.get("all") == "1"
-            return HTMLResponse(
-                context_cards(run.recording, event, LeftOut(), only_new=only_new, everything=everything)
-            )
-
-    def copy(self, request: Request) -> Response:
-        """Answer with an event as text for the clipboard: as JSON, or its request as cURL or Python."""
-        run, form = self._run(request), request.query_params.get("as", "json")
-        with run.lock:
-            event = run.recording.event(request.path_params["address"])
-            if form == "json":
-                text = dump(event.payload, indent=2, ensure_ascii=False)
-            else:
-                sent = run.recording.request_before(event)
-                if sent is None:
-                    raise UsageError("no sent to a model led to this event")
-                text = as_curl(sent) if form == "curl" else as_python(sent)
-        return Response(text, media_type="text/plain")
-
-    def lanes(self, request: Request) -> Response:
-        run = self._run(request)
-        by = request.query_params.get("by", "duration")
-        with run.lock:
-            story, ledger = story_of(run.recording), Ledger()
-            root = run.recording.first_writer
-            bars = []
-            for block in story.blocks:
-                if block.turn is not None:
-                    tokens = tokens_of(block.turn.attempts)
-                    values = {"duration": spent_ms(block.turn) or 0.0}
-                    values["tokens"] = float(tokens.tokens_in + tokens.tokens_out)
-                    if by == "money":
-                        values["money"] = float(ledger.bill(block.turn.attempts).usd)
-                    at, failed = address(block.turn.request, root), block.turn.error is not None
-                    bars.append(Bar(block.lane, block.number, at, values, failed))
-        return HTMLResponse(lanes_chart(bars, by if by in MEASURES else "duration"))
-
     def turns_page(self, request: Request) -> Response:
         run, query = self._run(request), request.query_params
-        then, now = _number(query.get("then")), _number(query.get("now"))
+        then, now = number_in(query.get("then")), number_in(query.get("now"))
         with run.lock:
             recording = run.recording
             found = diff_turns(recording, then, now or None)
@@ -254,7 +124,10 @@ class Viewer:
 
         def look() -> str | None:
             with run.lock:
-                is_more = run.refresh()
+                try:
+                    is_more = run.refresh()
+                except (ReenactError, OSError) as why:
+                    return json.dumps({"gone": f"The file can no longer be read: {why}."})
                 is_over = run.recording.status != states.RUNNING
                 facts = {"events": run.recording.count(), "version": run.version, "over": is_over}
             return json.dumps(facts) if is_more or is_over else None
@@ -291,15 +164,6 @@ def _safely(answer: Callable[[Request], Response], request: Request) -> Response
         return HTMLResponse(message_page(sentences), status)
     words = tag("div", *(tag("p", line(each)) for each in sentences), class_="failure")
     return HTMLResponse(words, status)
-
-
-def _shown(request: Request) -> Shown:
-    query = request.query_params
-    return Shown(query.get("show", ""), query.get("lane", ""), query.get("q", ""))
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
 # Listening.

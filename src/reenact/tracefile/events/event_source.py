@@ -400,13 +400,12 @@ def _request_before(source: Source, wanted: re.Match[bytes], size: int) -> int:
     low, high = 0, size
     while high - low > _FEW:
         middle = (low + high) // 2
-        for found, offset in _model_lines(source, middle, high, _FAR):
-            name = _CALL_ID.match(found[2])
-            if found[1] == b"request" and name is not None and name[1] == wanted[1]:
-                break
-        else:
-            high = middle
-            continue
+        seen = (
+            (_CALL_ID.match(found[2]), offset)
+            for found, offset in _model_lines(source, middle, high, _FAR)
+            if found[1] == b"request"
+        )
+        name, offset = next(((name, at) for name, at in seen if name and name[1] == wanted[1]), (None, 0))
         if name is not None and name[2] < wanted[2]:
             low = offset
         else:

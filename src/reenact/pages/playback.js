@@ -1,0 +1,1 @@
+export class Playback { constructor(base) { this.base = base; } offer() {} toggle() {} }
