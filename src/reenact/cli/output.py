@@ -132,16 +132,17 @@ class Output:
         right = [name.startswith(">") for name in head]
         names = [name.lstrip(">") for name in head]
         whole = [row for row in rows if len(row) == len(head)]
-        columns = list(zip([(name, "dim") for name in names], *whole, strict=True))
-        widths = [_widest(column) for column in columns]
+        columns = [_Column(cells) for cells in zip([(name, "dim") for name in names], *whole, strict=True)]
+        widths = [column.width for column in columns]
         for row in rows if len(whole) < len(rows) else ():
             for column, (text, _) in enumerate(row[:-1] if len(row) < len(head) else ()):
                 widths[column] = max(widths[column], width_of(text))
         kept = self._kept(names, widths, flexible, less, least)
         rest = sum(widths[n] + 2 for n in kept if n != flexible)
         widths[flexible] = max(min(_LEAST, widths[flexible]), min(widths[flexible], self.width - rest))
-        texts = [self._column(columns[n], widths[n], right[n], is_last=n == kept[-1]) for n in kept]
-        filled = map("  ".join, zip(*texts, strict=True))
+        parts = [columns[n].filled(widths[n], right[n], n == kept[-1], self.color) for n in kept]
+        line = "  ".join([part for part, _ in parts])
+        filled = map(line.__mod__, zip(*[texts for _, texts in parts], strict=True))
         self.line(next(filled).rstrip())
         for row in rows:
             text = next(filled) if len(row) == len(head) else self._short_row(row, kept, widths, right)
@@ -159,35 +160,45 @@ class Output:
             kept = [n for n in kept if names[n] != name]
         return kept
 
-    def _column(self, cells: Sequence[Cell], space: int, right: bool, *, is_last: bool) -> list[str]:
-        """Return the cells of a column filled up to its width; the last column ends where its text does."""
-        fill = str.rjust if right else str.ljust
-        least = 0 if is_last and not right else space
-        texts = [
-            fill(text, least) if text.isascii() and len(text) <= space else _cut_or_wide(text, space, right)
-            for text, _ in cells
-        ]
-        if not self.color:
-            return texts
-        return [self.paint(text, style) for text, (_, style) in zip(texts, cells, strict=True)]
-
     def _short_row(self, row: Sequence[Cell], kept: list[int], widths: list[int], right: list[bool]) -> str:
         """Return a row whose last cell runs on to the end of the line."""
         columns = [n for n in kept if n < len(row) - 1]
-        texts = [self._column([row[n]], widths[n], right[n], is_last=False)[0] for n in columns]
+        cells = [(_fill(row[n][0], widths[n], right[n], is_last=False), row[n][1]) for n in columns]
         text, style = row[-1]
         room = self.width - sum(widths[n] + 2 for n in columns)
-        return "  ".join([*texts, self.paint(cut(text, room), style)])
+        return "  ".join(self.paint(text, style) for text, style in [*cells, (cut(text, room), style)])
 
 
-def _cut_or_wide(text: str, space: int, right: bool) -> str:
+class _Column:
+    """The cells of a column, laid out together: a table may have tens of thousands of rows."""
+
+    __slots__ = ("_cells", "_is_ascii", "_texts", "width")
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self._cells = cells
+        self._texts = [text for text, _ in cells]
+        self._is_ascii = "".join(self._texts).isascii()
+        self.width = max(map(len if self._is_ascii else width_of, self._texts))
+
+    def filled(self, space: int, right: bool, is_last: bool, color: bool) -> tuple[str, list[str]]:
+        """Return the part of a format string that stands for the column, and the texts for it."""
+        if self._is_ascii and self.width <= space and not color:
+            return "%s" if is_last and not right else f"%{space if right else -space}s", self._texts
+        texts = [_fill(text, space, right, is_last) for text in self._texts]
+        if color:
+            texts = [
+                _styled(text, style) if text else text
+                for text, (_, style) in zip(texts, self._cells, strict=True)
+            ]
+        return "%s", texts
+
+
+def _fill(text: str, space: int, right: bool, is_last: bool) -> str:
+    """Return a text filled up to its column, or cut; in the last column it ends where it ends."""
+    if text.isascii() and len(text) <= space:
+        return text.rjust(space) if right else text if is_last else text.ljust(space)
     text = pad(text, space)
     return text if not right else text.rstrip().rjust(space - width_of(text) + len(text))
-
-
-def _widest(cells: Sequence[Cell]) -> int:
-    texts = [text for text, _ in cells]
-    return max(map(len, texts)) if "".join(texts).isascii() else max(map(width_of, texts))
 
 
 def _nowhere() -> TextIO:

@@ -50,7 +50,8 @@ def read_ends(path: str, *, sums: bool = True) -> Ends | None:
         size = len(data)
         if size == _SMALL:
             size = os.fstat(fd).st_size
-            data += os.pread(fd, _END - _SMALL, _SMALL)
+            if size <= _END or b"\n" not in data:
+                data += os.pread(fd, _END - _SMALL, _SMALL)
         end = data.find(b"\n")
         envelope = lines.peek(data) if end >= 0 else None
         if envelope is None:

@@ -151,14 +151,14 @@ def _cells(row: RunRow, now: float, out: Output, mark: Mark | None, *, below: bo
     name = cut(plain(row.name, 60), max(out.width // 3, 16)) or "-"
     if row.reason is not None and row.id is None:
         return [status, (name, ""), (_reason(row), "dim")]
-    tokens = row.tokens_in + row.tokens_out
+    totals = row.totals
     return [
         status,
         (f"└ {name}" if below else name, "bold"),
-        (compact(row.turns), ""),
-        (compact(row.steps), ""),
-        (compact(tokens), ""),
-        (compact(row.errors), "red" if row.errors else "dim"),
+        (compact(totals.turns), ""),
+        (compact(totals.steps), ""),
+        (compact(totals.total_tokens), ""),
+        (compact(totals.errors), "red" if totals.errors else "dim"),
         (age(row.started, now), ""),
         (plain(row.id or "-", 32)[:8], "dim"),
         (plain(row.model or "", 30), "dim"),
@@ -168,7 +168,7 @@ def _cells(row: RunRow, now: float, out: Output, mark: Mark | None, *, below: bo
 
 def _what(row: RunRow, mark: Mark | None) -> Cell:
     """Return what a run was started with; of one that failed also its error, else its first suspect."""
-    started_with = plain(input_text(row), _WIDE)
+    started_with = "" if row.input is None else plain(input_text(row), _WIDE)
     if row.error is not None:
         words, style = f"✗ {plain(row.error, _WIDE)}", "red"
     elif mark is not None and mark.number:
