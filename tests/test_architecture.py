@@ -16,7 +16,7 @@ from support.source_tree import Tree
 
 ROOT = Path(reenact.__file__).parent
 ROOT_MODULES = {
-    "schema", "lines", "errors", "totals", "extras", "_version", "__init__", "__main__"
+    "schema", "lines", "errors", "totals", "extras", "shown", "_version", "__init__", "__main__"
 }  # fmt: skip
 READING = {"recording", "tracefile", "wire", *ROOT_MODULES}
 MAY_IMPORT = {
@@ -60,6 +60,7 @@ ROOT_ORDER = {
     "lines": {"schema"},
     "totals": {"schema", "lines", "wire"},
     "extras": {"errors"},
+    "shown": set(),
 }
 
 

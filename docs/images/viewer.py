@@ -9,11 +9,12 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1] / "tests"))
 
-from reenact import Tap  # noqa: E402
+from reenact import Recording, Tap  # noqa: E402
 from support import browser  # noqa: E402
 from support.served import served  # noqa: E402
 
@@ -41,12 +42,24 @@ def one_more(folder: Path, number: int) -> None:
     path.write_text("".join(lines))
 
 
+def picture_of_a_notebook(run: Recording, opened: Any) -> None:
+    """Take what a notebook shows of a run and of its failure, below cells that end with them."""
+    page = opened.new_page(viewport={"width": 900, "height": 200})
+    page.set_content("<!doctype html><body style='margin: 12px; font: 13px monospace'></body>")
+    for code, value in (("Recording.load('runs')", run), ("run.event('@error')", run.event("@error"))):
+        html = f"<pre style='background: #f5f5f5; padding: 6px 8px'>{code}</pre>{value._repr_html_()}<br>"
+        page.evaluate("html => document.body.insertAdjacentHTML('beforeend', html)", html)
+    page.screenshot(path=HERE / "notebook.png", full_page=True)
+    page.close()
+
+
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        demo = [sys.executable, "-m", "reenact", "demo", "--keep", folder]
+    with tempfile.TemporaryDirectory() as above:
+        folder = Path(above) / "runs"
+        demo = [sys.executable, "-m", "reenact", "demo", "--keep", str(folder)]
         subprocess.run(demo, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
-        trace = next(Path(folder).glob("*.jsonl"))
-        with served(trace) as viewer, browser.opened() as opened:
+        trace = next(folder.glob("*.jsonl"))
+        with served(trace.relative_to(above), cwd=Path(above)) as viewer, browser.opened() as opened:
             for scheme in ("light", "dark"):
                 page = opened.new_page(viewport={"width": 1280, "height": 720}, color_scheme=scheme)
                 page.goto(viewer.address)
@@ -54,7 +67,7 @@ def main() -> None:
                 page.screenshot(path=HERE / f"viewer-{scheme}.png")
                 page.close()
             for number in range(24):
-                one_more(Path(folder), number)
+                one_more(folder, number)
             page = opened.new_page(viewport={"width": 1280, "height": 560}, color_scheme="light")
             page.goto(viewer.address)
             page.click("nav a")
@@ -62,6 +75,7 @@ def main() -> None:
             page.wait_for_selector("tbody tr:nth-child(12) .lazy", state="detached")
             page.screenshot(path=HERE / "runs-light.png")
             page.close()
+            picture_of_a_notebook(Recording.load(trace), opened)
 
 
 main()

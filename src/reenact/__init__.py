@@ -85,10 +85,11 @@ _HOME = {
     "write_html": "pages.comparison_pages",
 }
 _NOTEBOOK = {
+    "html_of": "pages.notebook",
     "load_ipython_extension": "capture.front.notebook",
     "unload_ipython_extension": "capture.front.notebook",
 }
-"""What ``%load_ext reenact`` looks for; nothing for anybody else."""
+"""What ``%load_ext reenact`` looks for, and what draws a result (``shown.py``); nothing for anybody else."""
 
 __all__ = [
     "Citation", "CitationStore",

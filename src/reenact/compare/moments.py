@@ -24,6 +24,7 @@ from ..recording.prompt import (
     replaced_by,
 )
 from ..recording.recording import Recording
+from ..shown import ShownAsHtml
 from ..tracefile.events.event import Event
 from ..tracefile.events.event_text import address
 from ..tracefile.events.text import compact, count, dump
@@ -99,7 +100,7 @@ class PromptChange:
 
 
 @dataclass(frozen=True)
-class MomentsDiff:
+class MomentsDiff(ShownAsHtml):
     """How what the model saw in one request differs from what it saw in another."""
 
     name: str

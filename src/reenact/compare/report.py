@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
+from ..shown import ShownAsHtml
+
 SAME, DIFFERENT, CANNOT_TELL = "same", "different", "cannot tell"
 """Verdicts. ``cannot tell``: nothing differs in what is recorded, but a part of it is cut or redacted."""
 
@@ -127,7 +129,7 @@ class Unknown:
 
 
 @dataclass(frozen=True)
-class RunDiff:
+class RunDiff(ShownAsHtml):
     """How two runs differ."""
 
     left: Side

@@ -21,6 +21,7 @@ from ..recording.event_addresses import errors as counted_errors
 from ..recording.index import Index
 from ..recording.kept_conversations import SeenMessages
 from ..recording.recording import Recording
+from ..shown import ShownAsHtml
 from ..stats.rows import RunStats
 from ..stats.sums import stats_of
 from ..totals import Totals
@@ -98,7 +99,7 @@ _JOINED = ("model.", "tool.", schema.LLM_CALL, schema.TOOL_CALL, schema.OLD_TOOL
 """How the types begin whose events belong to calls, and so to a line of work."""
 
 
-class Debugger:
+class Debugger(ShownAsHtml):
     """One run, and the questions it answers.
 
     Where events are selected, ``where`` is a function of an event or an expression as text,

@@ -31,7 +31,9 @@ def status_badge(status: str) -> Html:
     return tag("span", word, class_=f"status {_SORTS.get(status, 'unsure')}")
 
 
-def run_header(recording: Recording, story: Story | None, bill: Bill | None) -> Html:
+def run_header(
+    recording: Recording, story: Story | None, bill: Bill | None, *, id_: str | None = "head"
+) -> Html:
     """Return the first lines of a run's page; without a story its last events are read if that is needed."""
     return tag(
         "div",
@@ -39,7 +41,7 @@ def run_header(recording: Recording, story: Story | None, bill: Bill | None) -> 
         _ended(recording, story),
         tag("div", *_figures(recording, bill), class_="figures"),
         class_="run-head",
-        id="head",
+        id=id_,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import schema
+from ..shown import ShownAsHtml
 from ..totals import Totals
 from ..tracefile import dialects
 from ..tracefile.events.event import ErrorText, Event, error_of, tool_of
@@ -46,7 +47,7 @@ class Sent:
         return self._result.failed
 
 
-class Call:
+class Call(ShownAsHtml):
     """One model or tool call, or another call to a model's API (``http``).
 
     ``end`` is None while it runs, or for ever if the process died in it.

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from .. import schema
+from ..shown import ShownAsHtml
 from ..tracefile.columns import Execution, Offsets, choose, ends_only, executions, uncounted
 from ..tracefile.events.event import ErrorText, Event
 from ..tracefile.events.event_source import Shelf
@@ -44,7 +45,7 @@ SMALL_EVENTS, SMALL_BYTES = 5_000, 8 << 20
 """A run up to this size is read whole without a noticeable wait."""
 
 
-class Recording(RunLines):
+class Recording(RunLines, ShownAsHtml):
     """One run. ``events`` leaves bookkeeping out; ``lines`` has it."""
 
     def __init__(self, path: str, shelf: Shelf, execution: Execution, findings: Findings) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import lines, schema
+from ...shown import ShownAsHtml
 from .. import dialects
 from ..dialects import Envelope
 from .event_source import Shelf
@@ -44,7 +45,7 @@ class ErrorText(str):
         return str(self)
 
 
-class Event:
+class Event(ShownAsHtml):
     """One event of a run."""
 
     __slots__ = ("_envelope", "_fields", "_index", "_place", "_shelf")
