@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from typing import Any
 
@@ -13,14 +14,20 @@ _HEADERS = {
     "anthropic": {"x-api-key": "$API_KEY", "anthropic-version": "2023-06-01"},
     "gemini": {"x-goog-api-key": "$API_KEY"},
 }
+_MOST_ARGUMENT = 100_000
+"""Linux takes at most 128 KB as one argument."""
+_WEB = re.compile(r"https?://[^\s\x00-\x20\x7f]+", re.ASCII)
 _BEARER = {"authorization": "Bearer $API_KEY"}
 
 
 def as_curl(request: Event) -> str:
     """Return a command for a shell: everything quoted, only ``$API_KEY`` is filled in by the shell."""
     headers = " ".join(f'-H "{name}: {value}"' for name, value in _headers(request).items())
-    body = shlex.quote(json.dumps(_body(request)))
-    return f"curl {shlex.quote(_url(request))} {headers} --data-raw {body}\n"
+    start = f"curl --globoff --url {shlex.quote(_url(request))} {headers}"
+    body = json.dumps(_body(request))
+    if len(body) <= _MOST_ARGUMENT:
+        return f"{start} --data-raw {shlex.quote(body)}\n"
+    return f"{start} --data-binary @- <<'JSON'\n{body}\nJSON\n"  # a body is one line, and never that word
 
 
 def as_python(request: Event) -> str:
@@ -47,9 +54,9 @@ def _headers(request: Event) -> dict[str, str]:
 
 
 def _url(request: Event) -> str:
-    """Return where the request went, without what may hold a key."""
-    url = string(request.stored_fields.get("url")) or "https://api.example.com/v1/messages"
-    return url.partition("?")[0]
+    """Return where the request went, without what may hold a key; a trace may name a file, or an option."""
+    url = (string(request.stored_fields.get("url")) or "").partition("?")[0]
+    return url if _WEB.fullmatch(url) else "https://api.example.com/v1/messages"
 
 
 def _body(request: Event) -> dict[str, Any]:
