@@ -12,7 +12,7 @@ from ..recording.recording import Recording
 from ..tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ..tracefile.events.event import ErrorText, Event
 from ..tracefile.events.event_text import address, describe
-from ..tracefile.events.text import count, offset_text, plain
+from ..tracefile.events.text import count, milliseconds, offset_text, plain
 from ..wire.neutral import REASONING, RESULT, TOOL
 from ..wire.results import CONTRADICTED, OTHER_FORM, result_text
 from .changed_text import LeftOut, folded, value_text
@@ -35,6 +35,7 @@ def event_card(recording: Recording, event: Event, left_out: LeftOut) -> Html:
         offset_text(event.timestamp, recording.started),
         f"{found.tokens} tokens" if found.tokens else "",
         found.duration,
+        _first_token(event),
         found.source,
     ]
     at = address(event, recording.first_writer)
@@ -52,6 +53,11 @@ def event_card(recording: Recording, event: Event, left_out: LeftOut) -> Html:
         class_="event",
         data_turn=str(turn) if turn else None,
     )
+
+
+def _first_token(event: Event) -> str:
+    ttft = event.stored_fields.get("ttft_ms") if event.event_type == schema.MODEL_RESPONSE else None
+    return f"first token after {milliseconds(ttft)}" if isinstance(ttft, int | float) else ""
 
 
 def _title(event: Event, text: str) -> str:

@@ -18,7 +18,7 @@ export class List {
     this.chunks = new Map();
     this.stale = new Map(); // shown until the rows are there that replace them
     this.box.addEventListener("scroll", () => this.draw());
-    new ResizeObserver(() => this.draw()).observe(this.box);
+    new ResizeObserver(() => { if (this.sees) this.reveal(this.selected); this.draw(); }).observe(this.box);
   }
 
   clear() {
@@ -105,6 +105,7 @@ export class List {
       child.setAttribute("aria-posinset", row + 1);
       child.setAttribute("aria-setsize", this.total);
     });
+    this.sees = this.selected >= first - 1 && this.selected <= first + this.box.clientHeight / ROW;
     if ($(`row-${this.selected}`)) this.box.setAttribute("aria-activedescendant", `row-${this.selected}`);
     else this.box.removeAttribute("aria-activedescendant");
   }

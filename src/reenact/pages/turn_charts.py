@@ -82,11 +82,12 @@ def turn_plots(table: TurnTable, span: Span) -> Html:
     for by, name in _NAMES.items():
         measure = MEASURES[by]
         top = max((measure.value(each) for each in bins), default=0.0)
+        most = tag("span", f"up to {measure.words(top)} a turn", class_="soft") if top else None
         head = tag(
-            "h3", name, tag("span", f" up to {measure.words(top)} a turn", class_="soft") if top else None
+            "div", tag("h3", name), most, _legend() if by == "tokens" and top else None, class_="facts"
         )
         body = _bars(bins, by, span, top, f"{by} of each turn") if top > 0 else _empty(by)
-        plots.append(tag("section", head, body, _legend() if by == "tokens" and top else None, class_="plot"))
+        plots.append(tag("section", head, body, class_="plot"))
     return join(tag("div", *plots, class_="plots"), _axis(table, span))
 
 
@@ -96,7 +97,9 @@ def _empty(by: str) -> Html:
 
 def _legend() -> Html:
     words = (("cached", "cached"), ("fresh", "in"), ("out", "out"))
-    return tag("p", *(tag("span", word, class_=f"key-{name}") for name, word in words), class_="legend soft")
+    return tag(
+        "span", *(tag("span", word, class_=f"key-{name}") for name, word in words), class_="legend soft"
+    )
 
 
 def _axis(table: TurnTable, span: Span) -> Html:

@@ -115,7 +115,12 @@ class RunPage {
     at = at === "here" ? this.at : at;
     if (!at) { $("event").textContent = "No event yet."; return; }
     const answer = await get(`${this.base}/go?${this.query({ at, move })}`);
-    if (!answer.ok) { $("event").innerHTML = await answer.text(); $("context").textContent = ""; return; }
+    if (!answer.ok) {
+      $("event").innerHTML = await answer.text();
+      $("context").textContent = "";
+      if (!this.list.total) this.list.chunk(0).catch(() => {});
+      return;
+    }
     const found = await answer.json();
     if (found.wait) { this.waitsFor = at; note(found.wait); return; }
     if (found.note) note(found.note);

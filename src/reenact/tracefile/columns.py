@@ -69,7 +69,7 @@ def _at_once(steps: Steps[_T]) -> _T:
             return found
 
 
-def line_offsets(path: str, *, keep_from: int = KEEP_FROM, shortest: int = 0) -> Offsets:
+def line_offsets(path: str, *, keep_from: int | None = None, shortest: int = 0) -> Offsets:
     """Return where the lines begin, from the kept index where it fits.
 
     Lines shorter on average than ``shortest`` are not counted to their end, as they cannot be events of ours.
@@ -77,8 +77,9 @@ def line_offsets(path: str, *, keep_from: int = KEEP_FROM, shortest: int = 0) ->
     return _at_once(counting(path, keep_from=keep_from, shortest=shortest))
 
 
-def counting(path: str, *, keep_from: int = KEEP_FROM, shortest: int = 0) -> Steps[Offsets]:
+def counting(path: str, *, keep_from: int | None = None, shortest: int = 0) -> Steps[Offsets]:
     """Do what ``line_offsets`` does in small steps."""
+    keep_from = KEEP_FROM if keep_from is None else keep_from
     size = os.path.getsize(path)
     kept = _load(path, size) if size >= keep_from else None
     starts, book, counted = kept if kept is not None else (array("Q"), array("Q"), 0)

@@ -14,13 +14,15 @@ from ..pages.context_cards import context_cards
 from ..pages.event_card import all_fields, event_card
 from ..pages.html import Html, join, line, tag
 from ..pages.run_header import findings_list, run_header
+from ..pages.stream_player import stream_offer, stream_player
 from ..pages.timeline_rows import timeline_rows
 from ..pages.turn_charts import MEASURES, Span, lanes_chart, span_of, turn_plots
 from ..pages.viewer_pages import run_page
 from ..recording.derived_events import Place
+from ..recording.played_streams import played_stream
 from ..tracefile import status as states
 from ..tracefile.events.event import Event
-from ..tracefile.events.text import dump
+from ..tracefile.events.text import clean, dump
 from .event_list import Shown
 from .open_runs import OpenRun, Runs
 from .request_copies import as_curl, as_python
@@ -47,6 +49,7 @@ class RunParts:
             "event/{address}": self.event,
             "context/{address}": self.context,
             "copy/{address}": self.copy,
+            "stream/{address}": self.stream,
             "lanes": self.lanes,
             "plots": self.plots,
         }
@@ -126,7 +129,10 @@ class RunParts:
 
     def event(self, request: Request) -> Response:
         return self._card(
-            request, lambda run, event: join(event_card(run.recording, event, LeftOut()), all_fields(event))
+            request,
+            lambda run, event: join(
+                event_card(run.recording, event, LeftOut()), stream_offer(event), all_fields(event)
+            ),
         )
 
     def context(self, request: Request) -> Response:
@@ -159,6 +165,14 @@ class RunParts:
                     raise UsageError("no request to a model led to this event")
                 text = as_curl(sent) if form == "curl" else as_python(sent)
         return Response(text, media_type="text/plain")
+
+    def stream(self, request: Request) -> Response:
+        """Answer with the player of a streamed response, and its pieces with their times."""
+        run = self._run(request)
+        with run.lock:
+            found = played_stream(run.recording.event(request.path_params["address"]))
+            pieces = [(piece.ms, piece.sort, clean(piece.text)) for piece in found.pieces]
+            return JSONResponse({"html": stream_player(found), "pieces": pieces})
 
     def lanes(self, request: Request) -> Response:
         by = request.query_params.get("by", "")

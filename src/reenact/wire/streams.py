@@ -101,6 +101,42 @@ class WholeAnswer(Assembler):
         return self._body
 
 
+_FINAL = (".done", ".completed", ".incomplete", ".failed", "-end", "_stop")
+"""Endings of the types of events that repeat what came before, or say nothing."""
+_SPOKEN = {
+    "text": "text", "content": "text", "delta": "text", "refusal": "text", "transcript": "text",
+    "response": "text",
+    "thinking": "thinking", "reasoning": "thinking", "reasoning_content": "thinking", "tool_plan": "thinking",
+    "partial_json": "tool", "arguments": "tool", "input": "tool", "name": "tool",
+}  # fmt: skip
+_DEEP = 12
+
+
+def spoken(data: bytes, content_type: str | None = None) -> Iterator[tuple[int, str, str]]:
+    """Yield the texts of a stream in the order they came: where their event ends in the data, ``text``,
+    ``thinking`` or ``tool``, and the text."""
+    for event, end in _events(data, content_type, Problems()):
+        kind = str((event or {}).get("type") or "")
+        if event is not None and not kind.endswith(_FINAL):
+            sort = "thinking" if "reasoning" in kind else "tool" if "arguments" in kind else ""
+            for found, text in _texts(event, "", 0):
+                yield end, sort or found, text
+
+
+def _texts(value: Any, key: str, depth: int) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        if value and key in _SPOKEN:
+            yield _SPOKEN[key], value
+    elif isinstance(value, dict) and depth < _DEEP:
+        is_thought = value.get("thought") is True
+        for name, item in value.items():
+            for sort, text in _texts(item, name, depth + 1):
+                yield "thinking" if is_thought else sort, text
+    elif isinstance(value, list) and depth < _DEEP:
+        for item in value:
+            yield from _texts(item, "", depth + 1)
+
+
 def stream_kind(
     provider: str | None, url: str | None, content_type: str | None, request_body: object
 ) -> str | None:

@@ -10,12 +10,13 @@ import zlib
 import pytest
 
 from reenact import Recording, read_events
-from reenact.playback.matching.recorded_answers import read_partial_stream, read_stream
+from reenact.playback.matching.recorded_answers import read_partial_stream
 from reenact.recording.listing import list_runs
 from reenact.stats.many_runs import runs
 from reenact.testgen.fixture import Fixture
 from reenact.testing.traces import replace_trace
 from reenact.tracefile.events import stored_values
+from reenact.tracefile.events.raw_streams import read_stream
 from reenact.tracefile.follow import follow
 from reenact.tracefile.plain_files import open_plain
 from reenact.tracefile.repair import repair

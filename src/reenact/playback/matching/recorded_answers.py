@@ -12,39 +12,14 @@ from ...messages.whole import Whole, placeholders
 from ...recording.calls import Call
 from ...recording.recording import MAX_PART
 from ...tracefile.events.event import ErrorText, Event
+from ...tracefile.events.raw_streams import Piece, read_stream
 from ...tracefile.events.stored_values import Blobs
 from ...tracefile.plain_files import read_plain
 from ...wire.json_values import mapping
 from ...wire.streams import assemble, stream_of
 from .request import MODEL, TOOL
 
-# A recorded stream, chunk by chunk as it arrived: the blob that ``raw`` of a ``model.response`` refers to.
-
 _CALL = re.compile(r"[0-9a-f]{16}\Z")
-
-Piece = tuple[bytes, float]
-"""Bytes, and their arrival in milliseconds after the call began."""
-
-
-def read_stream(raw: Any, blobs: Blobs) -> tuple[list[Piece] | None, str | None]:
-    """Return the pieces of a stream, or the reason why they are missing."""
-    if type(raw) is not dict:
-        return None, "no-stream"
-    if "withheld" in raw:
-        return None, "stream-withheld"
-    if blobs.path(raw.get("$blob")) is None:
-        return None, "blob-missing"
-    stream = blobs.stream(raw.get("$blob"))
-    if stream is None:
-        return None, "blob-damaged"
-    head, _, rest = stream[1].partition(b"\n")
-    try:
-        pieces = _cut(rest, json.loads(head)["chunks"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None, "blob-damaged"
-    if raw.get("form") == "rebuilt":
-        return pieces, "redacted"
-    return pieces, "cut" if raw.get("lossy") else None
 
 
 def read_partial_stream(call: str | None, blobs: Blobs) -> list[Piece] | None:
@@ -58,18 +33,6 @@ def read_partial_stream(call: str | None, blobs: Blobs) -> list[Piece] | None:
             continue
         return [(data, 0.0)] if data else None
     return None
-
-
-def _cut(data: bytes, chunks: list[list[float]]) -> list[Piece]:
-    if not chunks:
-        return [(data, 0.0)] if data else []
-    pieces, at = [], 0
-    for size, when in chunks:
-        pieces.append((data[at : at + int(size)], float(when)))
-        at += int(size)
-    if at != len(data):
-        raise ValueError("the pieces are not the stream")
-    return pieces
 
 
 OK, STATUS, EXCEPTION, CUT = "ok", "status", "exception", "cut"

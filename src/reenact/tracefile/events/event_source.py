@@ -332,7 +332,7 @@ class Shelf:
                 if wanted is None or size <= _LARGE or self._scanned.get(number, 0) >= size:
                     continue
                 begin = _request_before(source, wanted, size)
-                for found, offset in _model_lines(source, begin, size, _FEW + (_FAR if answer else 0)):
+                for found, offset in _model_lines(source, begin, size, _FEW + _FAR):
                     if (found[2], found[1] == b"response") == (wanted[0], answer):
                         self._calls[call, answer] = number << PLACE_BITS | offset
                         return number << PLACE_BITS | offset
