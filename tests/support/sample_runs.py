@@ -55,24 +55,28 @@ def record(
     sample: Sample, path: Path, tools: list[dict[str, Any]] | None = None, model: str = "gpt-4o"
 ) -> Path:
     """Record a run as its agent would have: each request with all messages so far, each tool with its result."""
-    messages = sample.messages
     with Tap(path, name=sample.name) as tap:
-        for at, message in enumerate(messages):
-            if message["role"] != "assistant":
-                continue
-            body = {"model": model, "messages": messages[:at]} | ({"tools": tools} if tools else {})
-            call = tap.record_model_request(body, "openai", url="https://api.openai.com/v1/chat/completions")
-            uses = message.get("tool_calls") or []
-            choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if uses else "stop"}
-            answer = {"id": f"chatcmpl-{at}", "object": "chat.completion", "model": model}
-            tap.record_model_response(answer | {"choices": [choice]}, call=call)
-            results = {each.get("tool_call_id"): each.get("content") for each in _results(messages, at)}
-            for use in uses:
-                name, args = use["function"]["name"], json.loads(use["function"]["arguments"])
-                begun = tap.record_tool_call(name, args, tool_id=use["id"])
-                if use["id"] in results:
-                    tap.record_tool_result(name, results[use["id"]], call=begun)
+        record_in(tap, sample.messages, {"model": model} | ({"tools": tools} if tools else {}))
     return path
+
+
+def record_in(tap: Tap, messages: list[dict[str, Any]], settings: dict[str, Any]) -> None:
+    """Record one conversation in a run that is open."""
+    for at, message in enumerate(messages):
+        if message["role"] != "assistant":
+            continue
+        body = settings | {"messages": messages[:at]}
+        call = tap.record_model_request(body, "openai", url="https://api.openai.com/v1/chat/completions")
+        uses = message.get("tool_calls") or []
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if uses else "stop"}
+        answer = {"id": f"chatcmpl-{at}", "object": "chat.completion", "model": settings["model"]}
+        tap.record_model_response(answer | {"choices": [choice]}, call=call)
+        results = {each.get("tool_call_id"): each.get("content") for each in _results(messages, at)}
+        for use in uses:
+            name, args = use["function"]["name"], json.loads(use["function"]["arguments"])
+            begun = tap.record_tool_call(name, args, tool_id=use["id"])
+            if use["id"] in results:
+                tap.record_tool_result(name, results[use["id"]], call=begun)
 
 
 def _results(messages: list[dict[str, Any]], at: int) -> Iterator[dict[str, Any]]:

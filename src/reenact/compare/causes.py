@@ -6,6 +6,7 @@ tool called with arguments that a different response names, a text that repeats 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from ..recording.calls import MODEL, TOOL
 from . import report
 from .digests import WITHHELD, Digest, Piece
-from .steps import END, EVENT, INPUT, RunSteps, StepFacts
+from .steps import END, EQUAL, EVENT, INPUT, RunSteps, StepFacts
 from .texts import Texts
 
 _REMEMBERED = 200
@@ -112,7 +113,9 @@ class Walk:
             return
         before = len(self.found)
         state.one_sided = None
-        if left.kind == MODEL:
+        if left.kind == EQUAL:
+            state.last = None
+        elif left.kind == MODEL:
             self._model(left, right, state)
         elif left.kind == TOOL:
             self._tool(left, right)
@@ -314,8 +317,12 @@ class Walk:
         return self._repeats(*texts)
 
     def _repeats(self, left: str, right: str) -> Found | None:
+        """Return the difference in whose steps two texts stand, as far as they differ."""
+        parts = self._texts.searched(left, right)
+        if parts is None:
+            return None
         for found in reversed(self.found[-_REMEMBERED:]):
-            if found.left and found.right and self._texts.repeats(found.left[0], found.right[0], left, right):
+            if found.left and found.right and self._texts.hold(found.left[0], found.right[0], parts):
                 return found
         return None
 
@@ -405,7 +412,9 @@ def _repeats_neighbours(steps: list[StepFacts], run: list[StepFacts]) -> bool:
         return {(step.name, step.args) for step in some if step.kind == TOOL}
 
     own = calls(steps)
-    first, last, size = steps[0].number - 1, steps[-1].number, len(steps) + 1
+    first = bisect_left(run, steps[0].number, key=lambda step: step.number)
+    last = bisect_left(run, steps[-1].number, key=lambda step: step.number) + 1
+    size = len(steps) + 1
     near = calls(run[max(0, first - size) : first]) | calls(run[last : last + size])
     if own:
         return own <= near

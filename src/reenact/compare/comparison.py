@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from ..errors import UsageError
@@ -15,9 +15,10 @@ from . import report
 from .alignment import Alignment, Pair, match_lanes
 from .causes import Walk
 from .details import Details, step_of
+from .equal_lines import Stretch, equal_stretches
 from .masks import Masks, Proposals
 from .report import CANNOT_TELL, DIFFERENT, SAME, Difference, Row, RunDiff, Side, Unknown
-from .steps import RunSteps, StepFacts
+from .steps import EQUAL, RunSteps, StepFacts
 from .texts import Texts
 
 Progress = Callable[[str], None]
@@ -63,9 +64,16 @@ class Comparison:
                     f"{recording.path} has no events of a run, so there is nothing to compare",
                     hint="`reenact doctor` shows what can be read of it",
                 )
-        one = RunSteps(left, masks, progress)
-        is_one = left.run_id == right.run_id and os.path.realpath(left.path) == os.path.realpath(right.path)
-        return cls(one, one if is_one else RunSteps(right, masks, progress), masks, progress)
+        if left.run_id == right.run_id and os.path.realpath(left.path) == os.path.realpath(right.path):
+            one = RunSteps(left, masks, progress)
+            return cls(one, one, masks, progress)
+        if progress is not None:
+            progress("looking for equal stretches")
+        equal: tuple[Sequence[Stretch], Sequence[Stretch]] = (
+            ((), ()) if masks else equal_stretches(left, right)
+        )
+        ours, theirs = RunSteps(left, masks, progress, equal[0]), RunSteps(right, masks, progress, equal[1])
+        return cls(ours, theirs, masks, progress)
 
     def _align(self) -> None:
         ours, theirs = self.left.lanes, self.right.lanes
@@ -73,13 +81,22 @@ class Comparison:
         for lane, other in match_lanes(ours, theirs):
             self._progress("aligning the steps")
             at = 0
-            for pair in self._alignment.align(ours.get(lane or "", ()), theirs.get(other or "", ())):
+            for pair in self._aligned(ours.get(lane or "", []), theirs.get(other or "", [])):
                 at = max(at, pair[0].number) if pair[0] is not None else at
                 if lane is None and pair[1] is not None:
                     at = pair[1].number
                 placed.append((at, pair, lane or f"+{other}"))
         placed.sort(key=lambda each: each[0])  # stable: what only the right run has stays where it was
         self.pairs = [(pair, lane) for _, pair, lane in placed]
+
+    def _aligned(self, left: list[StepFacts], right: list[StepFacts]) -> list[Pair]:
+        """Align what lies between the stretches that were not read."""
+        pairs: list[Pair] = []
+        i = j = 0
+        for one, other in zip(_unread(left), _unread(right), strict=True):
+            pairs += [*self._alignment.align(left[i:one], right[j:other]), (left[one], right[other])]
+            i, j = one + 1, other + 1
+        return [*pairs, *self._alignment.align(left[i:], right[j:])]
 
     def report(self) -> RunDiff:
         """Return what was found."""
@@ -129,7 +146,7 @@ class Comparison:
         last = -1
         for at in sorted(wanted):
             if at > last + 1:
-                rows.append(Row(skipped=at - last - 1))
+                rows.append(Row(skipped=_steps_in(pairs[last + 1 : at])))
             one, other = pairs[at]
             rows.append(
                 Row(
@@ -140,7 +157,7 @@ class Comparison:
             )
             last = at
         if len(numbers) > last + 1:
-            rows.append(Row(skipped=len(numbers) - last - 1))
+            rows.append(Row(skipped=_steps_in(pairs[last + 1 :])))
         return rows
 
     def _same_again(self) -> tuple[int, int] | None:
@@ -171,8 +188,9 @@ class Comparison:
                 "since comparing each with each would take too long"
             )
         pairs = [pair for pair, _ in self.pairs if None not in pair]
-        same = sum(one is not None and other is not None and one.key == other.key for one, other in pairs)
-        if len(self.pairs) > 8 and same / len(self.pairs) < _UNRELATED:
+        same = _steps_in([(one, other) for one, other in pairs if one and other and one.key == other.key])
+        steps = _steps_in([pair for pair, _ in self.pairs])
+        if steps > 8 and same / steps < _UNRELATED:
             notes.append("the runs have hardly a step in common: are these two the ones to compare?")
         for run in (left, right):
             if run.findings:
@@ -184,6 +202,7 @@ class Comparison:
         differing = {
             one.name for one, other in self.walk.equal_outputs if one.output != other.output and not one.error
         }
+        differing -= {tool for stretch in self.left.equal for tool in stretch.tools}  # not every time
         proposals = Proposals()
         for one, other in self.walk.equal_outputs[: 20 * MOST_DIFFERENCES]:
             if one.name in differing:
@@ -204,7 +223,7 @@ class Comparison:
                     f"cannot tell: {places} of both runs are {' or '.join(why)}",
                     "the runs may be equal or not",
                 )
-            steps = count(len(self.left.steps), "step")
+            steps = count(self.left.count, "step")
             return f"no difference in {steps}", "nothing to explain", "the runs are the same"
         first = roots[0]
         return where(first), cause_line(first) + _first_change(first), self._consequence(shown, roots)
@@ -282,6 +301,14 @@ def _as_they_ran(pairs: Sequence[tuple[Pair, str]]) -> list[Pair]:
     return found
 
 
+def _unread(steps: Sequence[StepFacts]) -> list[int]:
+    return [place for place, step in enumerate(steps) if step.kind == EQUAL]
+
+
+def _steps_in(pairs: Iterable[Pair]) -> int:
+    return sum(_first(pair).count for pair in pairs)
+
+
 def _first(pair: Pair) -> StepFacts:
     step = pair[0] or pair[1]
     assert step is not None
@@ -296,6 +323,6 @@ def _side(run: RunSteps) -> Side:
         run=recording.run_id,
         name=clean(recording.name),
         status=recording.status,
-        steps=len(run.steps),
+        steps=run.count,
         error=None if error is None else error_text(error),
     )

@@ -48,6 +48,10 @@ class Masks:
         found._masks, found._patterns = [*self._masks, *found._masks], self._patterns
         return found
 
+    def __bool__(self) -> bool:
+        """True if anything is ignored."""
+        return bool(self._masks or self._patterns)
+
     @property
     def has_patterns(self) -> bool:
         return bool(self._patterns)

@@ -12,7 +12,8 @@ from typing import Any
 
 from .. import schema
 from ..recording.calls import MODEL, TOOL, Call
-from ..recording.derived_tools import DerivedCall
+from ..recording.derived_tools import DerivedCall, derived_tools, with_derived
+from ..recording.index import MAIN
 from ..recording.recording import Recording
 from ..tracefile import dialects
 from ..tracefile.events.event import Event, base_kind, error_of, tool_of
@@ -23,9 +24,11 @@ from ..wire.json_values import mapping, string
 from ..wire.messages import message_parts
 from ..wire.neutral import ToolUse
 from .digests import Comparable, Digest, Piece, ResponseWords, digest, digest_of_words, pieces_of, words_of
+from .equal_lines import Stretch
 from .masks import Masks
 
-INPUT, EVENT, END = "input", "event", "end"
+INPUT, EVENT, END, EQUAL = "input", "event", "end", "equal"
+"""Kinds of steps beside calls; ``EQUAL`` stands for many steps that both runs have and nobody read."""
 
 _Message = tuple[Piece, ...]
 
@@ -87,14 +90,16 @@ class StepFacts:
     """One step of a run."""
 
     __slots__ = (
-        "answered", "args", "attempts", "block", "by", "call", "error", "event", "key", "kind", "lane",
-        "lost", "name", "number", "output", "request", "turn",
+        "answered", "args", "attempts", "block", "by", "call", "count", "error", "event", "key", "kind",
+        "lane", "lost", "name", "number", "output", "request", "turn",
     )  # fmt: skip
 
     def __init__(self, kind: str, name: str, event: Event | None, lane: str) -> None:
         self.kind, self.name, self.event, self.lane = kind, name, event, lane
         self.number = 0
         """1-based."""
+        self.count = 1
+        """Of an ``EQUAL`` one: the steps that it stands for."""
         self.turn: int | None = None
         self.call: Call | None = None
         self.by: StepFacts | None = None
@@ -127,15 +132,26 @@ class RunSteps:
     """The steps of one run."""
 
     def __init__(
-        self, recording: Recording, masks: Masks, progress: Callable[[str], None] | None = None
+        self,
+        recording: Recording,
+        masks: Masks,
+        progress: Callable[[str], None] | None = None,
+        equal: Sequence[Stretch] = (),
     ) -> None:
+        """``equal`` are stretches that need not be read, since the other run has them, too."""
         self.recording = recording
+        self.equal = equal
         self.steps: list[StepFacts] = []
         self.tools: dict[str, list[StepFacts]] = {}
         """Tool calls by their id, and by their name."""
         self.by_words: dict[Digest, list[StepFacts]] = {}
         """The model calls that wrote a message."""
         _Reader(self, masks, progress).read()
+
+    @property
+    def count(self) -> int:
+        """How many steps it has, with those that were not read."""
+        return sum(step.count for step in self.steps)
 
     @property
     def lanes(self) -> dict[str, list[StepFacts]]:
@@ -206,10 +222,22 @@ class _Reader:
     # the pass over the events ---------------------------------------------------------------------
 
     def read(self) -> None:
-        calls: Sequence[Call] = self._recording.calls_of_all(self._visit)
+        numbers = self._numbers()
+        calls: Sequence[Call] = self._recording.calls_of_all(self._visit, numbers)
         if any(much > 0 for much in self._used.values()):
-            calls = self._recording.calls(derived=True)
+            whole = numbers is None
+            calls = (
+                self._recording.calls(derived=True) if whole else with_derived(calls, derived_tools(calls))
+            )
         self._steps(calls)
+
+    def _numbers(self) -> list[int] | None:
+        """Return the events to be read; None for all."""
+        if not self._run.equal:
+            return None
+        ends = [0, *(stretch.last for stretch in self._run.equal)]
+        begins = [*(stretch.first for stretch in self._run.equal), self._recording.count()]
+        return [number for end, begin in zip(ends, begins, strict=True) for number in range(end, begin)]
 
     def _visit(self, event: Event, fields: dict[str, Any], line: bytes | None) -> None:
         index = event.index
@@ -272,8 +300,6 @@ class _Reader:
 
     def _new_in(self, conversation: _Conversation, event: Event, fields: dict[str, Any]) -> RequestFacts:
         lane = event.writer, string(fields.get("lane")) or "main"
-        before = self._in_lane.get(lane)
-        self._in_lane[lane] = conversation
         dropped: list[_Message] = []
         if not {*mapping(fields.get("body")), *kept(fields)}.isdisjoint(reading.KEPT_BY):
             added = conversation.part()  # the provider has what was before
@@ -282,7 +308,9 @@ class _Reader:
             if base is not None and much != 0:  # what it continues, of the conversations of its lane
                 added, dropped = _changed(base, conversation, base.length if much is None else much)
             else:
+                before = self._before(event, lane)
                 added, dropped = _changed(before or _Conversation([], {}), conversation, None)
+        self._in_lane[lane] = conversation
         facts = RequestFacts(
             conversation.settings,
             [piece for pieces in added for piece in pieces],
@@ -293,24 +321,53 @@ class _Reader:
 
     def _stored(self, event: Event, fields: dict[str, Any], body: dict[str, Any]) -> _Conversation:
         """Return a request from what is written in its line and what is known of the one it builds on."""
-        base = self._conversations.get(base_of(fields) or "") if is_delta(fields) else None
-        if base is None and is_delta(fields):  # it builds on one of long ago
+        base = self._known(base_of(fields) or "") if is_delta(fields) else None
+        if base is None and is_delta(fields):
             body = mapping(event.stored_body)
+        self._base = base
+        if base is None:
+            return self._whole(event, body)
         keep = kept(fields)
-        settings = {key: each for key, each in base.settings.items() if _is_kept(key, keep)} if base else {}
+        settings = {key: each for key, each in base.settings.items() if _is_kept(key, keep)}
+        written = self._written(event, body, settings)
+        much = _kept_messages(fields)
+        return base.continued(base.length if much is None else much, written, settings)
+
+    def _whole(self, event: Event, body: dict[str, Any]) -> _Conversation:
+        settings: dict[str, Digest] = {}
+        return _Conversation(self._written(event, body, settings), settings)
+
+    def _written(self, event: Event, body: dict[str, Any], settings: dict[str, Digest]) -> list[_Message]:
+        """Return the messages in a body; what else stands in it is put into the settings."""
         key = reading.conversation_key(body)
-        written = [tuple(self._pieces(event, each)) for each in (_bare(body) if key is None else body[key])]
         for name, value in body.items():
             ignored = name == key or name in ("input", "prompt", "messages", *reading.KEPT_BY)
             if ignored or name in DROPPED_AT_TOP or name in DROPPED or is_default(name, value):
                 settings.pop(_setting(name), None)
             else:
                 settings[_setting(name)] = self._setting(name, value)
-        self._base = base
-        if base is None:
-            return _Conversation(written, settings)
-        much = _kept_messages(fields)
-        return base.continued(base.length if much is None else much, written, settings)
+        return [tuple(self._pieces(event, each)) for each in (_bare(body) if key is None else body[key])]
+
+    def _known(self, call: str) -> _Conversation | None:
+        """Return the conversation of an earlier request; one that is not remembered is read again."""
+        found = self._conversations.get(call)
+        if found is None and (event := self._recording.request_of(call)) is not None:
+            found = self._read_again(event)
+        return found
+
+    def _read_again(self, event: Event) -> _Conversation:
+        at_hand, self._values = self._values, Comparable(self._values.masks)
+        try:
+            return self._whole(event, mapping(event.stored_body))
+        finally:
+            self._values = at_hand
+
+    def _before(self, event: Event, lane: tuple[str, str]) -> _Conversation | None:
+        """Return the conversation of the request before another one of its lane."""
+        for stretch in self._run.equal:
+            if stretch.last == event.index:
+                return self._read_again(self._recording.events[stretch.request])
+        return self._in_lane.get(lane)
 
     def _setting(self, name: str, value: Any) -> Digest:
         masked = self._values.masks.masked({name: value}, "model", "*", "settings")
@@ -379,10 +436,14 @@ class _Reader:
         model_steps: dict[int, StepFacts] = {}
         latest: dict[tuple[str, str], StepFacts] = {}
         turns = 0
+        equal = list(self._run.equal)
         index = self._recording.index
         for call in calls:
             place = (call.event.index or 0, call.order + 1 if isinstance(call, DerivedCall) else 0)
-            lane = index.lane_of(call)
+            while equal and equal[0].first < place[0]:
+                found.append(((equal[0].first, 0), _unread(equal[0])))
+                turns += equal.pop(0).turns
+            lane = index.lane_of(call) if not self._run.equal else MAIN
             if call.kind == MODEL:
                 before = latest.get((call.event.writer, call.lane)) if call.attempt > 1 else None
                 step = before or StepFacts(MODEL, "", call.event, lane)
@@ -404,7 +465,8 @@ class _Reader:
         of_calls = {event.index for call in calls for event in (call.begin, call.end) if event is not None}
         for event in self._others:
             if event.index is not None and event.index not in of_calls:
-                step = StepFacts(EVENT, event.kind, event, index.lane_at(event.index))
+                lane = index.lane_at(event.index) if not self._run.equal else MAIN
+                step = StepFacts(EVENT, event.kind, event, lane)
                 step.args, step.output, step.error, step.lost = self._digests[event.index]
                 found.append(((event.index, 0), step))
         found.sort(key=lambda each: each[0])
@@ -423,8 +485,10 @@ class _Reader:
         last.args = digest(self._recording.status)
         last.error, last.lost = None if error is None else values.error(error), values.taken()
         steps.append(last)
-        for number, step in enumerate(steps, 1):
+        number = 1
+        for step in steps:
             step.number = number
+            number += step.count
             step.seal()
             if step.kind == TOOL:
                 run.tools.setdefault(step.name, []).append(step)
@@ -478,6 +542,12 @@ class _Reader:
         if call.error is not None:
             step.error = values.error(call.error)
         step.lost = values.taken()
+
+
+def _unread(stretch: Stretch) -> StepFacts:
+    step = StepFacts(EQUAL, "", None, MAIN)
+    step.count = stretch.steps
+    return step
 
 
 def _bare(body: dict[str, Any]) -> list[Any]:

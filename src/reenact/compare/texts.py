@@ -48,6 +48,7 @@ class Texts:
         self._words: dict[int, frozenset[str]] = {}
         self._requests: dict[int, list[Message]] = {}
         self._outputs: dict[int, str] = {}
+        self._wholes: dict[int, str] = {}
 
     # how alike two steps are ------------------------------------------------------------------------
 
@@ -93,20 +94,29 @@ class Texts:
             text = self._outputs[id(step)] = _output(step)
         return text
 
-    def repeats(self, left: StepFacts, right: StepFacts, one: str, other: str) -> bool:
-        """True if what two texts differ in stands in the steps of an earlier difference."""
+    def searched(self, one: str, other: str) -> tuple[str, str] | None:
+        """Return what two texts differ in, as it is searched for in earlier steps; None if it is not."""
         if max(len(one), len(other)) > _MOST_TEXT:
-            return False
+            return None
         before, after = changed_part(one, other)
         if not before and not after:
-            return False
+            return None
         least = _LEAST[not (before and after)]
-        wholes = tuple(f"{self.args(step)}\n{self.output(step)}" for step in (left, right))
-        return all(
-            len(part.strip()) >= least and part.strip() in whole
-            for part, whole in zip((before, after), wholes, strict=True)
-            if part
-        )
+        parts = before.strip(), after.strip()
+        is_long = all(len(part) >= least for part, text in zip(parts, (before, after), strict=True) if text)
+        return parts if is_long else None
+
+    def hold(self, left: StepFacts, right: StepFacts, parts: tuple[str, str]) -> bool:
+        """True if two texts stand in two steps."""
+        return parts[0] in self._whole(left) and parts[1] in self._whole(right)
+
+    def _whole(self, step: StepFacts) -> str:
+        text = self._wholes.get(id(step))
+        if text is None:
+            if len(self._wholes) > _KEPT // 4:
+                del self._wholes[next(iter(self._wholes))]
+            text = self._wholes[id(step)] = f"{self.args(step)}\n{self.output(step)}"
+        return text
 
     # prompts ----------------------------------------------------------------------------------------
 

@@ -156,17 +156,23 @@ class Recording(RunLines, ShownAsHtml):
                     self._calls = join_calls(self.events)
         return with_derived(self._calls, self._derived) if derived else self._calls
 
-    def calls_of_all(self, visit: Callable[[Event, dict[str, Any], bytes | None], None]) -> list[Call]:
+    def calls_of_all(
+        self,
+        visit: Callable[[Event, dict[str, Any], bytes | None], None],
+        numbers: Sequence[int] | None = None,
+    ) -> list[Call]:
         """Return the recorded calls; on the way each event is shown to ``visit`` with all its fields and,
-        where it is at hand, its line: one pass for whoever needs both."""
+        where it is at hand, its line: one pass for whoever needs both. With ``numbers`` only these events."""
         with nothing_to_collect():
 
             def seen() -> Iterator[tuple[Event, dict[str, Any]]]:
-                for event, fields, line in whole_events(self):
+                for event, fields, line in whole_events(self, numbers):
                     visit(event, fields, line)
                     yield event, fields
 
             calls = join_known(seen())
+        if numbers is not None:
+            return calls
         if self._calls is None:
             self._calls = calls
         return self._calls

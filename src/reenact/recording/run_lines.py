@@ -6,7 +6,7 @@ The lower half of ``Recording``, and all of it that listing runs needs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from sys import intern
 from typing import Any, overload
 
@@ -177,12 +177,14 @@ Seen = tuple[int, "re.Match[bytes] | None", bytes]
 """An event's position, its head (ts, step, kind) if it is as the recorder writes it, and its line."""
 
 
-def each_line(recording: RunLines) -> Iterator[Seen]:
-    """Yield every line of a recording in order, read in blocks."""
+def each_line(recording: RunLines, positions: Iterable[int] | None = None) -> Iterator[Seen]:
+    """Yield every line of a recording in order, read in blocks; or those at some positions, in order."""
     run, writer = recording.run_id or "", next(iter(recording.writers), "")
     head = lines.heads(rb'([^"\\]*)', run, writer)
     block, at, number = b"", 0, -1
-    for position, place in enumerate(recording.execution.places):
+    places = recording.execution.places
+    for position in range(len(places)) if positions is None else positions:
+        place = places[position]
         begin = (place & _OFFSET) - at
         if place >> PLACE_BITS != number:
             number, block = place >> PLACE_BITS, b""
@@ -229,27 +231,30 @@ def _totals(recording: RunLines) -> Totals:
 
 def events_of_calls(recording: RunLines) -> Iterator[tuple[Event, dict[str, Any]]]:
     """Yield the events, each with those of its fields that tell which call it is of."""
-    return ((event, fields) for event, fields, _ in _read_with(_light_fields, recording))
+    everything = range(recording.count())
+    return ((event, fields) for event, fields, _ in _read_with(_light_fields, recording, everything))
 
 
-def whole_events(recording: RunLines) -> Iterator[tuple[Event, dict[str, Any], bytes | None]]:
-    """Yield the events, each with all its fields and, where it is at hand, its line."""
+def whole_events(
+    recording: RunLines, numbers: Sequence[int] | None = None
+) -> Iterator[tuple[Event, dict[str, Any], bytes | None]]:
+    """Yield the events, or those with some numbers, each with all its fields and, where it is at hand, its
+    line."""
+    numbers = range(recording.count()) if numbers is None else numbers
     if recording.execution.is_gapless:
-        return _read_with(_all_fields, recording)
-    return ((event, event.stored_fields, None) for event in recording.events)
+        return _read_with(_all_fields, recording, numbers)
+    return ((event, event.stored_fields, None) for event in map(recording.events.__getitem__, numbers))
 
 
 def _read_with(
-    fields_of: Callable[[re.Match[bytes] | None, bytes], dict[str, Any] | None], recording: RunLines
+    fields_of: Callable[[re.Match[bytes] | None, bytes], dict[str, Any] | None],
+    recording: RunLines,
+    numbers: Sequence[int],
 ) -> Iterator[tuple[Event, dict[str, Any], bytes | None]]:
     """Read the file once; what ``fields_of`` cannot read of a line, the event itself parses."""
     run, writer, shelf = recording.run_id, recording.writers[0], recording.shelf
-    places, book = recording.execution.places, set(recording.execution.book)
-    number = -1
-    for position, head, line in each_line(recording):
-        if position in book:
-            continue
-        number += 1
+    places, positions = recording.execution.places, map(recording.execution.position, numbers)
+    for number, (position, head, line) in zip(numbers, each_line(recording, positions), strict=True):
         fields = fields_of(head, line)
         if head is not None and fields is not None:
             kind = intern(head[3].decode())

@@ -23,6 +23,9 @@ DELTA_FIELDS = ("base", "keep")
 PROOF_FIELDS = ("n", "chain")
 """How many messages a request has, and the digest over them."""
 
+ANSWER = "$answer"
+"""The key of a message that stands for a response: its value is the call."""
+
 
 def is_delta(fields: dict[str, Any]) -> bool:
     """True if a request is written as what is new over an earlier one."""
@@ -59,12 +62,12 @@ def messages_of(body: Any) -> list[Any]:
 
 def is_reference(element: Any) -> bool:
     """True if a written message stands for another one."""
-    return type(element) is dict and ("$same" in element or "$answer" in element)
+    return type(element) is dict and ("$same" in element or ANSWER in element)
 
 
 def answer_named(element: Any) -> str | None:
     """Return the call whose answer a written message stands for."""
-    call = element.get("$answer") if type(element) is dict else None
+    call = element.get(ANSWER) if type(element) is dict else None
     return call if type(call) is str else None
 
 
@@ -151,7 +154,7 @@ class References:
             if len(way) == _MAX_HOPS:
                 raise Lost("it goes in circles")
             way.append((target, element))
-            if "$answer" in element:
+            if ANSWER in element:
                 element, target = self._answer(element), None
                 break
             target = self._target(element["$same"], key)
@@ -177,7 +180,7 @@ class References:
         self._known_bytes += size
 
     def _answer(self, reference: dict[str, Any]) -> Any:
-        call = reference["$answer"]
+        call = reference[ANSWER]
         got = self._response(call) if type(call) is str else None
         if got is None:
             raise Lost(f"the answer to call {str(call)[:16]} is lost")
