@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from inspect import CO_OPTIMIZED
 from math import inf
+from time import thread_time
 from types import BuiltinFunctionType, CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import ref
@@ -44,6 +45,8 @@ class Finder:
         """References to the functions of each tool."""
         self._searched: set[str] = set()
         """Names that the collector was searched for."""
+        self._next = ""
+        """The module that the next search begins with: one response waits for a part of them."""
         self.missing: dict[str, str] = {}
         """Tools that were called and have no watched function, and why."""
 
@@ -68,13 +71,14 @@ class Finder:
         for name in [name for name in wanted if name in self._places]:
             self._watch_named(name)
             del wanted[name]
-        found = _in_modules(wanted)
-        left = {name: names for name, names in wanted.items() if not found.get(name)}
-        found |= _on_the_stack(left) if left else {}
-        left = {name: names for name, names in left.items() if not found.get(name)}
         is_answered = replay_hook.adapter("tools") is not None  # then nothing may run, and time matters less
+        patience = inf if is_answered else _PATIENCE_S
+        found, self._next = _in_modules(wanted, self._next, patience)
+        left = {name: names for name, names in wanted.items() if not found.get(name)}
+        found |= _on_the_stack(left, patience) if left else {}
+        left = {name: names for name, names in left.items() if not found.get(name)}
         new = {name: names for name, names in left.items() if is_answered or name not in self._searched}
-        why = NOT_FOUND
+        why = TOO_MANY if self._next else NOT_FOUND
         if new:
             more = _by_collector(new, most=inf if is_answered else _MOST_BLOCKS)
             if more is None:
@@ -147,8 +151,15 @@ def missing() -> dict[str, str]:
 
 # The search: in the user's modules, then on the stack, then by the collector in a small program.
 
+_PATIENCE_S = 0.001
+"""CPU seconds after which modules, and after as many the running functions, are left for the next response:
+none waits for more than 5 ms. In a replay all are looked at."""
+
+_LEAST_OBJECTS, _LEAST_VARIABLES = 150, 800
+"""Looked at in any case, so that in most programs a busy machine changes nothing in what is found."""
+
 _MOST_OBJECTS = 1_000
-"""Looked at in one search: a millisecond or two."""
+"""Looked at for one module, and for all running functions."""
 
 _MOST_BLOCKS = 300_000
 """Blocks of memory beyond which the collector is not used: 60,000 to 120,000 objects, a few milliseconds. To
@@ -166,9 +177,6 @@ _CONTEXTS = ("self", "cls", "ctx", "context", "run_context", "wrapper", "state",
 _DOING = {"call", "run", "arun", "invoke", "ainvoke", "execute", "aexecute", "handle", "perform", "forward"}
 """Usual names of the method that runs a tool, without underscores."""
 
-_MOST_VARIABLES = 5_000
-"""Variables of the user's modules that are looked through."""
-
 _MOST_HELD = 250
 """Values of a container that are looked at. A larger one holds data."""
 
@@ -179,33 +187,38 @@ Wanted = Mapping[str, frozenset[str]]
 """Names of tools, each with the names of its arguments."""
 
 
-def _in_modules(wanted: Wanted) -> dict[str, list[FunctionType]]:
-    """Return the functions behind the names that the user's modules lead to.
+def _in_modules(wanted: Wanted, first: str, patience: float) -> tuple[dict[str, list[FunctionType]], str]:
+    """Return the functions behind the names that the user's modules lead to, and where to go on next time.
 
-    What has such a name comes first, then what may hold functions, then classes and functions with a closure.
+    What has such a name comes first, in all of them; then what they hold, as far as there is time.
     """
     search = _Search(wanted)
-    modules = [vars(module) for module in _users_modules()]
-    search.add_all((module[name], name) for module in modules for name in wanted if name in module)
-    code: list[Any] = []
-    seen = 0
-    for module in modules:
-        values = list(module.values())
-        seen += len(values)
-        if seen > _MOST_VARIABLES:
-            break
-        for value in values:
-            kind = type(value)
-            if kind is FunctionType:
-                if value.__closure__ is not None or value.__name__ in wanted:
-                    code.append(value)
-            elif kind is type:
-                code.append(value)
-            elif kind not in _PLAIN:
-                search.add(value, "")
-    search.add_all((value, "") for value in code)
-    search.go()
-    return search.found
+    # Two lists, because tuples would have the collector run. There may be thousands.
+    names = [name for name in list(sys.modules) if name not in _others_modules]
+    modules = list(map(sys.modules.get, names))
+    for wanted_name in wanted:
+        # A lazy module would be imported by a look.
+        holding = [
+            at
+            for at, module in enumerate(modules)
+            if type(module) is ModuleType and wanted_name in module.__dict__
+        ]
+        for at in holding:
+            if _is_users_module(names[at], modules[at]):
+                search.add(vars(modules[at]).get(wanted_name), wanted_name)
+    search.go(thread_time())
+    until = thread_time() + patience
+    begin = names.index(first) if first in names else 0
+    variables = 0
+    for at in (*range(begin, len(names)), *range(begin)):
+        is_enough = len(search.values) >= _LEAST_OBJECTS or variables >= _LEAST_VARIABLES
+        if is_enough and thread_time() > until:
+            return search.found, names[at]
+        if type(modules[at]) is ModuleType and _is_users_module(names[at], modules[at]):
+            variables += len(vars(modules[at]))
+            search.add_contents(vars(modules[at]))
+            search.go(until)
+    return search.found, ""
 
 
 _READS_LOCALS = frozenset({"locals", "vars", "f_locals", "eval", "exec"})
@@ -213,7 +226,7 @@ _ONLY_OURS = 3
 """References to the variables of a frame: the frame's, ours, and the one that counts them."""
 
 
-def _on_the_stack(wanted: Wanted) -> dict[str, list[FunctionType]]:
+def _on_the_stack(wanted: Wanted, patience: float) -> dict[str, list[FunctionType]]:
     """Return the functions behind the names that variables of the running functions of the user lead to.
 
     Before Python 3.13 a look refreshes what ``locals()`` has returned there. So functions that may hold that,
@@ -230,7 +243,7 @@ def _on_the_stack(wanted: Wanted) -> dict[str, list[FunctionType]]:
             if type(variables) is dict and sys.getrefcount(variables) <= _ONLY_OURS:
                 variables.clear()
         frame = frame.f_back
-    search.go()
+    search.go(thread_time() + patience)
     return search.found
 
 
@@ -251,7 +264,7 @@ def _by_collector(wanted: Wanted, *, most: float) -> dict[str, list[FunctionType
             search.consider_held(holder, "")
         elif not _is_a(holder, (type, list, tuple, ModuleType)):
             search.add(holder, "")
-    search.go()
+    search.go(inf)
     return search.found
 
 
@@ -268,23 +281,17 @@ def _function_at(module: ModuleType, qualname: str) -> FunctionType | str:
     return functions[0] if functions else f"{qualname} of {module.__name__} is not a function of Python's"
 
 
-def _users_modules() -> list[ModuleType]:
-    found = []
-    for name, module in list(sys.modules.items()):
-        if type(module) is not ModuleType:  # a lazy module would be imported by a look
-            continue
-        is_users = _is_users_module.get(name)
-        if is_users is None:
-            file = getattr(module, "__file__", None)
-            is_users = is_agents(file) if file else name == "__main__"
-            if name != "__main__":  # ours before it is the user's
-                _is_users_module[name] = is_users
-        if is_users:
-            found.append(module)
-    return found
+def _is_users_module(name: str, module: Any) -> bool:
+    if name == "__main__":  # ours before it is the user's
+        return is_agents(file) if (file := getattr(module, "__file__", None)) else True
+    if name not in _users_modules:
+        file = getattr(module, "__file__", None)
+        (_users_modules if file and is_agents(file) else _others_modules).add(name)
+    return name in _users_modules
 
 
-_is_users_module: dict[str, bool] = {}
+_users_modules: set[str] = set()
+_others_modules: set[str] = set()
 """By name; there may be thousands."""
 
 
@@ -292,31 +299,50 @@ class _Search:
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self.found: dict[str, list[FunctionType]] = {}
-        self._values: list[Any] = []
+        self.values: list[Any] = []
         """To be looked at. They stay here, so that no id is used twice."""
         self._keys: list[str] = []
         """The key or the name of each value; two lists, because tuples would have the collector run."""
+        self._at = 0
+        """The first one that was not looked at."""
         self._seen: set[int] = set()
 
     def add(self, value: Any, key: str) -> None:
         if type(value) in _PLAIN or (id(value) in self._seen and key not in self.wanted):
             return
         self._seen.add(id(value))
-        self._values.append(value)
+        self.values.append(value)
         self._keys.append(key)
 
     def add_all(self, pairs: Iterable[tuple[Any, str]]) -> None:
         for value, key in pairs:
             self.add(value, key)
 
-    def go(self) -> None:
-        at = 0
-        while at < min(len(self._values), _MOST_OBJECTS):
+    def add_contents(self, module: dict[str, Any]) -> None:
+        """Add what a module holds; classes and functions with a closure come last."""
+        code: list[Any] = []
+        for value in list(module.values()):
+            kind = type(value)
+            if kind is FunctionType:
+                if value.__closure__ is not None or value.__name__ in self.wanted:
+                    code.append(value)
+            elif kind is type:
+                code.append(value)
+            elif kind not in _PLAIN:
+                self.add(value, "")
+        self.add_all((value, "") for value in code)
+
+    def go(self, until: float) -> None:
+        """Look at what was added, and at what it leads to, as long as there is time."""
+        at = self._at
+        most = at + _MOST_OBJECTS
+        while at < min(len(self.values), most) and (at < _LEAST_OBJECTS or thread_time() < until):
             try:
-                self._look(self._values[at], self._keys[at])
+                self._look(self.values[at], self._keys[at])
             except Exception as exc:  # another thread changes what is looked at, for instance
                 guard.pass_on(exc)
             at += 1
+        self._at = len(self.values)
 
     def _look(self, value: Any, key: str) -> None:
         for function in functions_of(value):
