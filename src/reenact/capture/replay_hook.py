@@ -48,13 +48,16 @@ class OutgoingRequest:
         self.headers = headers
         self.request = body
         """The body, as parsed where it is JSON; None if it is made while it is sent."""
-        self.content_type = next((value for name, value in headers if name.lower() == "content-type"), None)
         self.recorder = recorder
         self.edited_reply: Any = None
         """The reply it gets in place of the recorded one, of the call ``replayed``."""
         self.replayed: str | None = None
         self.lost: str | None = None
         """Why it cannot leave: its server would need to know what was never sent to it."""
+
+    @property
+    def content_type(self) -> str | None:
+        return next((value for name, value in self.headers if name.lower() == "content-type"), None)
 
 
 class Live:

@@ -92,6 +92,9 @@ def role_of(message: object) -> str:
 
 def tool_results(message: object) -> list[ToolResult]:
     """Return the results of tools that a message carries, in order."""
+    if type(message) is dict and type(message.get("content")) is str and "parts" not in message:
+        if message.get("role") in ("user", "assistant", "system"):  # nearly all are such
+            return []
     return [part for part in message_parts(message) if isinstance(part, ToolResult)]
 
 

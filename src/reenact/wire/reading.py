@@ -231,6 +231,8 @@ KEPT_BY = ("previous_response_id", "thread", "conversation")
 def kept_conversation(body: object) -> str | None:
     """Return the id of the answer, or of the conversation, that a request continues at the provider."""
     request = mapping(body)
+    if request.keys().isdisjoint(KEPT_BY):
+        return None
     before = string(request.get("previous_response_id"))
     thread = string(mapping(request.get("thread")).get("previous_message_id"))
     return before or thread or conversation_id(body)

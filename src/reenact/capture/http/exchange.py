@@ -313,7 +313,10 @@ class Exchange:
         return assembled.body, first
 
     def _header(self, *names: str) -> str | None:
-        return next((self._by_name[name] for name in names if name in self._by_name), None)
+        for name in names:
+            if name in self._by_name:
+                return self._by_name[name]
+        return None
 
     def __del__(self) -> None:
         if not self.is_over and self._call:  # the agent let go of the answer without reading or closing it

@@ -29,7 +29,7 @@ _OTHER = frozenset((
 _OTHER_PARTS = ("x-total", "x-page", "x-per-page", "x-next", "x-prev", "x-pagination", "x-count")
 _MODEL, _SENT, _ANY, _HEAD = "model", "sent", "any", "HEAD"
 
-_known: dict[tuple[str, str], str] = {}
+_known: dict[str, dict[str, str]] = {_SENT: {}, _MODEL: {}, _HEAD: {}, _ANY: {}}
 """Header names seen so far, and the name each is recorded under; empty if it is not recorded."""
 
 
@@ -40,8 +40,9 @@ def recorded_headers(
     the response to another call, made by ``method``."""
     sort = _SENT if request else _MODEL if method is None else _HEAD if method == _HEAD else _ANY
     found: dict[str, str] = {}
+    known = _known[sort]
     for name, value in headers:
-        kept = _known.get((name, sort))
+        kept = known.get(name)
         if kept is None:
             kept = _kept_name(name, sort)
         if kept:
@@ -60,8 +61,8 @@ def _kept_name(name: str, sort: str) -> str:
             is_kept = is_kept or low in _OTHER or low.startswith(_OTHER_PARTS)
             is_kept = is_kept or (sort == _HEAD and low == "content-length")
     kept = low if is_kept else ""
-    if len(_known) < 1_000:
-        _known[name, sort] = kept
+    if len(_known[sort]) < 1_000:
+        _known[sort][name] = kept
     return kept
 
 

@@ -385,7 +385,8 @@ class History:
         if draft.key is not None:
             self.changes = object()
             self._take(draft.commit(draft.key))
-            self.known.update(((draft.key, element.key), element) for element in draft.new)
+            for element in draft.new:
+                self.known[draft.key, element.key] = element
             if len(self.known) > self._most_known:  # seldom, so that each element is looked at a few times
                 self.known = {(base.key, each.key): each for base in self.bases for each in base.elements}
                 self._most_known = 2 * len(self.known) + _FEW_KNOWN
@@ -631,4 +632,7 @@ class RequestDraft:
 
 
 def _has_plain_keys(body: dict[Any, Any]) -> bool:
-    return all(type(key) is str and not key < "%" for key in body)
+    for key in body:
+        if type(key) is not str or key < "%":
+            return False
+    return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -66,17 +66,20 @@ def _content(response: Any) -> bytes | None:
         return None
 
 
+_KNOWN = nullcontext()
+"""Around a request whose body is known before it is sent."""
+
+
 @contextmanager
-def _reported_body(module: Any, request: Any, sent: Sent | None) -> Iterator[None]:
+def _reported_body(module: Any, request: Any, sent: Sent) -> Iterator[None]:
     """Record a body that is made while it is sent, as the transport reads it inside.
 
     Only inside, so that a redirect or a retry finds the agent's own.
     """
     own = None
     with guard.Swallowing("record a request body"):
-        if sent is not None:
-            own = request.stream
-            request.stream = _listened(module, own, _RequestBody(sent))
+        own = request.stream
+        request.stream = _listened(module, own, _RequestBody(sent))
     try:
         yield
     finally:
@@ -209,18 +212,19 @@ class _AsyncStream(_Stream):
             self._reenact_listener.closed()
 
 
-_stream_classes: dict[tuple[type, ...], type] = {}
+_stream_classes: dict[tuple[str, bool, bool], type] = {}
 
 
 def _listened(module: Any, stream: Any, listener: _ResponseBody | _RequestBody) -> Any:
     """Return a stream of the same kinds that reports what passes; one of no known kind as it is."""
-    halves = ((_SyncStream, module.SyncByteStream), (_AsyncStream, module.AsyncByteStream))
-    bases = tuple(base for half in halves if isinstance(stream, half[1]) for base in half)
-    if not bases:
+    is_sync, is_async = isinstance(stream, module.SyncByteStream), isinstance(stream, module.AsyncByteStream)
+    if not is_sync and not is_async:
         return stream
-    kind = _stream_classes.get(bases)
+    kind = _stream_classes.get((module.__name__, is_sync, is_async))
     if kind is None:
-        kind = _stream_classes[bases] = type("Listened", bases, {})
+        bases: tuple[type, ...] = (_SyncStream, module.SyncByteStream) if is_sync else ()
+        bases += (_AsyncStream, module.AsyncByteStream) if is_async else ()
+        kind = _stream_classes[module.__name__, is_sync, is_async] = type("Listened", bases, {})
     return kind(stream, listener)
 
 
@@ -244,7 +248,7 @@ class _SyncTap(_Tap):
         exchange = begin(self._watch, request)
         if exchange is None:
             return send(request)
-        with HandedOn(exchange), _reported_body(module, request, exchange.sent):
+        with HandedOn(exchange), _reported_body(module, request, exchange.sent) if exchange.sent else _KNOWN:
             response = carry("httpx", exchange, send, request, module)
         return answered(module, exchange, response)
 
@@ -265,7 +269,7 @@ class _AsyncTap(_Tap):
         exchange = begin(self._watch, request)
         if exchange is None:
             return await send(request)
-        with HandedOn(exchange), _reported_body(module, request, exchange.sent):
+        with HandedOn(exchange), _reported_body(module, request, exchange.sent) if exchange.sent else _KNOWN:
             response = await carry("httpx", exchange, send, request, module, True)
         return answered(module, exchange, response)
 

@@ -18,10 +18,13 @@ class HttpCall(Protocol):
     url: str
     request: Any
     """The body, as parsed where it is JSON."""
-    content_type: str | None
     sent: Any
     recorder: Any
     edited_reply: Any
+
+    @property
+    def content_type(self) -> str | None:
+        """The type of its body."""
 
     @property
     def who(self) -> str | None:
