@@ -1,6 +1,7 @@
 """One page as one file: the document around its body, and how it is written to disk.
 
-No script, no request: the policy in its head allows the style sheet, by its hash, and nothing else. The first
+No request: the policy in its head allows the style sheet and, where there is one, the script, by their
+hashes, and nothing else. The first
 line says that we wrote it, so that it may be written again; any other file needs ``force``.
 """
 
@@ -33,16 +34,24 @@ def asset(name: str) -> str:
 
 
 def style_hash(*names: str) -> str:
-    """Return the hash by which a policy allows the style sheets of a page."""
+    """Return the hash by which a policy allows the style sheets, or the script, of a page."""
     digest = hashlib.sha256("".join(map(asset, names)).encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def document(title: str, *body: Child, styles: Sequence[str] = (STYLE,), skip_to: str = "differences") -> str:
+def document(
+    title: str,
+    *body: Child,
+    styles: Sequence[str] = (STYLE,),
+    script: str | None = None,
+    skip_to: str = "differences",
+) -> str:
     """Return a whole page; its body is a ``main`` with these children, one with the id ``skip_to``."""
     pictures = "; img-src data:" if VIEWER_STYLE in styles else ""
+    scripts = f"; script-src {style_hash(script)}" if script else ""
     policy = (
-        f"default-src 'none'; style-src {style_hash(*styles)}{pictures}; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {style_hash(*styles)}{scripts}{pictures}; base-uri 'none';"
+        " form-action 'none'"
     )
     head = join(
         tag("meta", charset="utf-8"),
@@ -54,7 +63,8 @@ def document(title: str, *body: Child, styles: Sequence[str] = (STYLE,), skip_to
         tag("style", Html("".join(map(asset, styles)))),
     )
     skip = tag("a", f"Skip to the {skip_to}", href=f"#{skip_to}", class_="skip")
-    whole = join(tag("head", head), "\n", tag("body", skip, tag("main", *body)))
+    runs = tag("script", Html(asset(script))) if script else None
+    whole = join(tag("head", head), "\n", tag("body", skip, tag("main", *body), runs))
     return f"{MARKER}{__version__} -->\n{tag('html', whole, lang='en')}\n"
 
 

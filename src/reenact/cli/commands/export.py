@@ -14,8 +14,9 @@ from ..output import Output
 
 DESCRIPTION = """\
 Write a run as one HTML file that opens from disk: how it ended, its suspects, and turn by turn what was new
-in the prompt, the responses, the tools and their results. It has no script and loads nothing. It is redacted
-like the trace, and its end says what was left out. An existing file that is not such a page needs --force."""
+in the prompt, the responses, the tools and their results. It loads nothing; the turns of a large run are
+unpacked when they are opened. It is redacted like the trace, and its end says what was left out. An
+existing file that is not such a page needs --force."""
 EXAMPLES = """\
   reenact export @failed --html failed.html
   reenact export trip.jsonl --html trip.html --force
