@@ -18,6 +18,7 @@ ROWS = {
     "reader": "reading a large file and a large folder",
     "stats": "sums over a folder of runs",
     "desk": "commands on many and on large files",
+    "viewer": "the run page on 1,000 to 1,000,000 events",
     "diff": "two long runs compared",
     "rebuild": "rebuilding a late request",
     "alternatives": "one record() beside the alternatives",

@@ -38,7 +38,7 @@ _COLUMNS = (
 _FAILED, _PRICED, _TIMED, _LANE = 1, 2, 4, 3
 """Bits of ``flags``; the number of the lane stands above them."""
 _MAGIC = b"reenact turns 1\n"
-_KEPT_FROM, _LARGEST = 20_000, 1 << 30
+_KEPT_FROM, _LARGEST = 2_000, 1 << 30
 """Events from which on a table is kept, and its most bytes."""
 
 

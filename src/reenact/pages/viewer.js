@@ -94,8 +94,12 @@ class RunPage {
     this.counted = found;
     this.showCount();
     if (!found.done) {
+      this.isPartial = true;
       clearTimeout(this.again);
       this.again = setTimeout(() => { this.list.clear(); this.list.chunk(Math.floor(this.list.first / CHUNK)).catch(() => {}); }, 150);
+    } else if (this.isPartial) { // now it is known in which row the event stands
+      this.isPartial = false;
+      if (this.at) this.open(this.at, { push: false });
     }
     return found;
   }

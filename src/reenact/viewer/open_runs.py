@@ -7,6 +7,7 @@ ends; then each request that asks for it does a little of what is left: ``OpenRu
 from __future__ import annotations
 
 import hashlib
+import math
 import operator
 import os
 import time
@@ -138,8 +139,8 @@ class OpenRun:
             while len(self._matches) >= _MOST_FILTERS:
                 del self._matches[next(iter(self._matches))]
             found = self._matches[shown] = Matches(self.recording, shown, derived)
-        if self.is_indexed:
-            found.look(_SLICE)
+        if self.is_indexed:  # without a filter every row is needed to tell where an event stands
+            found.look(_SLICE if shown else math.inf)
         return found
 
     def address(self, place: Place) -> str:

@@ -128,7 +128,7 @@ def _texts(value: Any, key: str, depth: int) -> Iterator[tuple[str, str]]:
         if value and key in _SPOKEN:
             yield _SPOKEN[key], value
     elif isinstance(value, dict) and depth < _DEEP:
-        is_thought = value.get("thought") is True
+        is_thought = value.get("thought") is True or key == "reasoningContent"
         for name, item in value.items():
             for sort, text in _texts(item, name, depth + 1):
                 yield "thinking" if is_thought else sort, text

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from reenact.wire import reading
-from reenact.wire.streams import assemble
+from reenact.wire.streams import assemble, spoken
 from support.streams import (
     ANTHROPIC_BODY,
     ANTHROPIC_EVENTS,
@@ -683,3 +683,17 @@ def test_cohere_says_why_it_failed():
     end = {"type": "message-end", "delta": {"finish_reason": "ERROR", "error": "no"}}
     found = assemble(sse(end), "cohere")
     assert (found.error, found.body["finish_reason"]) == ((None, "no"), "ERROR")
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_the_texts_of_a_stream_are_spoken_once_and_in_order(name: str) -> None:
+    stream = STREAMS[name]
+    found = list(spoken(stream.data))
+    said = {
+        sort: "".join(text for _, each, text in found if each == sort)
+        for sort in ("text", "thinking", "tool")
+    }
+    assert said["text"] and reading.text(stream.body, stream.provider).startswith(said["text"])
+    assert "search" in said["tool"] and (name == "chat" or said["thinking"])
+    ends = [end for end, _, _ in found]
+    assert ends == sorted(ends) and 0 < ends[0] and ends[-1] <= len(stream.data)
