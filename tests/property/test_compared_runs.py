@@ -10,7 +10,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact import diff
+from reenact import Recording, diff
+from reenact.compare.comparison import Comparison
+from reenact.compare.masks import Masks
 from support.examples import up_to
 from support.sample_runs import Sample, record
 
@@ -62,14 +64,37 @@ def test_the_same_steps_with_other_ids_are_the_same_run(steps: list[tuple[str, s
 def test_the_sides_mirror_each_other(
     one: list[tuple[str, str, str]], other: list[tuple[str, str, str]]
 ) -> None:
-    found, mirrored = compared(conversation(one, "a"), conversation(other, "b"))
-    assert found.verdict == mirrored.verdict
+    with tempfile.TemporaryDirectory() as folder:
+        runs = [
+            Recording.load(record(Sample("run", None, conversation(each, ids)), Path(folder, f"{ids}.jsonl")))
+            for ids, each in zip("ab", (one, other), strict=True)
+        ]
+        found, mirrored = (Comparison.of(left, right, Masks()) for left, right in (runs, reversed(runs)))
+        assert pairs_of(found) == [(left, right) for right, left in pairs_of(mirrored)]
+        assert differences_of(found) == [
+            (MIRRORED.get(cause, cause), *rest, left, right)
+            for cause, *rest, right, left in differences_of(mirrored)
+        ]
 
-    assert len(found.differences) > 0 or found.verdict == "same"
-    assert bool(found.roots) == bool(mirrored.roots)
-    first, other_first = found.first, mirrored.first
-    if first is not None and first.left and first.right and other_first.left and other_first.right:
-        assert (first.cause, first.left[0].number) == (other_first.cause, other_first.right[0].number)
+
+MIRRORED = {"extra-step": "missing-step", "missing-step": "extra-step"}
+
+
+def pairs_of(comparison: Comparison) -> list[tuple[int | None, int | None]]:
+    return [(one and one.number, other and other.number) for (one, other), _ in comparison.pairs]
+
+
+def differences_of(comparison: Comparison) -> list[tuple[Any, ...]]:
+    return [
+        (
+            each.cause,
+            each.detail,
+            each.follows,
+            [step.number for step in each.left],
+            [step.number for step in each.right],
+        )
+        for each in comparison.walk.found
+    ]
 
 
 @up_to(200)

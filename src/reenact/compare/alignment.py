@@ -36,7 +36,15 @@ class Alignment:
         """Steps that were aligned by their position only."""
 
     def align(self, left: Sequence[StepFacts], right: Sequence[StepFacts]) -> list[Pair]:
-        """Return all steps of two lanes in order, each with the one it corresponds to."""
+        """Return all steps of two lanes in order, each with the one it corresponds to.
+
+        Of several ways that are equally good the same one is taken, whichever lane is the left one.
+        """
+        if [step.key for step in right] < [step.key for step in left]:
+            return [(one, other) for other, one in self._aligned(right, left)]
+        return self._aligned(left, right)
+
+    def _aligned(self, left: Sequence[StepFacts], right: Sequence[StepFacts]) -> list[Pair]:
         left, right = _in_blocks(left), _in_blocks(right)
         pairs: list[Pair] = []
         i = j = 0
