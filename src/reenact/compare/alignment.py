@@ -19,6 +19,9 @@ Similarity = Callable[[StepFacts, StepFacts], float]
 """From 0 to 1; below 0 for steps that never correspond."""
 
 _GAP = -0.6
+_FIRST = 0.3
+"""Share of equal steps that two lanes need more than the first lanes of both to be matched instead."""
+
 MOST_CELLS = 250_000
 """Pairs of steps compared in one gap; a larger one is aligned by position."""
 
@@ -210,8 +213,8 @@ def match_lanes(
         for a, lane in enumerate(left):
             for b, other in enumerate(right):
                 shared = len(keys[lane] & others[other]) / max(1, len(keys[lane]), len(others[other]))
-                is_main = (lane, other) == main
-                scores.append((-shared - 0.01 * (lane == other) - is_main, abs(a - b), a, b, lane, other))
+                score = shared + 0.01 * (lane == other) + _FIRST * ((lane, other) == main)
+                scores.append((-score, abs(a - b), a, b, lane, other))
     found: dict[str, str] = {}
     for score, _, _, _, lane, other in sorted(scores):
         if score < 0 and lane not in found and other not in found.values():

@@ -18,7 +18,7 @@ from .details import Details, step_of
 from .equal_lines import Stretch, equal_stretches
 from .masks import Masks, Proposals
 from .report import CANNOT_TELL, DIFFERENT, SAME, Difference, Row, RunDiff, Side, Unknown
-from .steps import EQUAL, RunSteps, StepFacts
+from .steps import END, EQUAL, INPUT, RunSteps, StepFacts
 from .texts import Texts
 
 Progress = Callable[[str], None]
@@ -87,7 +87,10 @@ class Comparison:
                     at = pair[1].number
                 placed.append((at, pair, lane or f"+{other}"))
         placed.sort(key=lambda each: each[0])  # stable: what only the right run has stays where it was
+        first, last = ((self.left.only(kind), self.right.only(kind)) for kind in (INPUT, END))
+        lane = self.left.steps[0].lane
         self.pairs = [(pair, lane) for _, pair, lane in placed]
+        self.pairs = [*([(first, lane)] if any(first) else []), *self.pairs, (last, lane)]
 
     def _aligned(self, left: list[StepFacts], right: list[StepFacts]) -> list[Pair]:
         """Align what lies between the stretches that were not read."""

@@ -155,11 +155,17 @@ class RunSteps:
 
     @property
     def lanes(self) -> dict[str, list[StepFacts]]:
-        """The steps of each lane, lanes in order of appearance."""
+        """The steps of each lane, lanes in order of appearance; input and end are those of the run."""
         found: dict[str, list[StepFacts]] = {}
         for step in self.steps:
-            found.setdefault(step.lane, []).append(step)
+            if step.kind not in (INPUT, END):
+                found.setdefault(step.lane, []).append(step)
         return found
+
+    def only(self, kind: str) -> StepFacts | None:
+        """Return the input or the end of the run."""
+        at = 0 if kind == INPUT else -1
+        return self.steps[at] if self.steps[at].kind == kind else None
 
     def sources(self, piece: Piece, before: StepFacts) -> Iterator[StepFacts]:
         """Yield the steps that a piece of a request may come from, the nearest first: ids may repeat."""

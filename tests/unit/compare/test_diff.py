@@ -285,3 +285,61 @@ def test_a_report_is_frozen_and_becomes_json(tmp_path: Path) -> None:
     with pytest.raises(AttributeError):
         found.verdict = "same"  # type: ignore[misc]
     assert isinstance(diff(Recording.load(tmp_path / "one.jsonl"), tmp_path / "other.jsonl").left.steps, int)
+
+
+def test_parallel_lanes_are_compared_each_with_its_own(tmp_path: Path) -> None:
+    """Two workers take turns as it happens; the second one is sent another answer in one run."""
+
+    def run(path: Path, order: str, tide: str) -> Path:
+        with Tap(path, name="agent") as tap:
+            for lane in order:
+                tide_or_price = tide if lane == "b" else "82 EUR"
+                used = [(f"toolu_{path.stem}{lane}", "look", {"at": lane})]
+                messages: list[dict[str, Any]] = [{"role": "user", "content": f"You are worker {lane}."}]
+                call = tap.record_model_request({"model": "m", "messages": messages}, "anthropic", lane=lane)
+                first = answer(1, uses=used)
+                tap.record_model_response(first, call=call)
+                result = {"type": "tool_result", "tool_use_id": used[0][0], "content": tide_or_price}
+                messages += [
+                    {"role": "assistant", "content": first["content"]},
+                    {"role": "user", "content": [result]},
+                ]
+                call = tap.record_model_request({"model": "m", "messages": messages}, "anthropic", lane=lane)
+                tap.record_model_response(answer(2, f"{lane} says {tide_or_price}"), call=call)
+        return path
+
+    one = run(tmp_path / "one.jsonl", "abc", "low tide")
+    assert diff(one, run(tmp_path / "turned.jsonl", "cba", "low tide")).verdict == "same"
+    found = diff(one, run(tmp_path / "other.jsonl", "cab", "high tide"))
+    assert causes(found) == [("tool-output-changed", "")]
+    assert {step.lane for each in found.differences for step in (*each.left, *each.right)} == {"b"}
+
+
+def test_another_model_that_answered_is_a_cause_of_its_own(tmp_path: Path) -> None:
+    def run(path: Path, served: str, text: str) -> Path:
+        with Tap(path, name="agent") as tap:
+            body = {"model": "claude-sonnet-4-6", "messages": [{"role": "user", "content": "hi"}]}
+            call = tap.record_model_request(body, "anthropic")
+            tap.record_model_response(answer(1, text, model=served), call=call)
+        return path
+
+    one = run(tmp_path / "one.jsonl", "claude-sonnet-4-6", "hello")
+    dated = "claude-sonnet-4-6-20260101"
+    assert causes(diff(one, run(tmp_path / "2.jsonl", dated, "good day"))) == [("served-model-changed", "")]
+    assert causes(diff(one, run(tmp_path / "3.jsonl", "claude-sonnet-4-6", "good day"))) == [
+        ("same-request-different-response", "text")
+    ]
+
+
+def test_a_value_cut_by_the_recorder_is_never_equal(tmp_path: Path) -> None:
+    """Both results are nested deeper than a recorder writes, and what differs is below that."""
+
+    def run(path: Path, bottom: str) -> Path:
+        value: Any = bottom
+        for _ in range(150):
+            value = [value]
+        return agent(path, price=value)
+
+    found = diff(run(tmp_path / "one.jsonl", "82 EUR"), run(tmp_path / "other.jsonl", "97 EUR"))
+    assert "$cut" in (tmp_path / "one.jsonl").read_text()
+    assert [(each.part, each.why) for each in found.unknown][:1] == [("tool call", "cut")]

@@ -120,6 +120,8 @@ def test_a_rerun_returns_a_report_and_prints_nothing(shop: Shop, capfd: pytest.C
     assert new.run_id == report.run_id and new.start.meta == {"replay_of": report.of}
     assert report.ended.recorded == report.ended.now == "exit 7"
     assert report.as_dict()["answered"] == 5 and report.as_dict()["run"] == report.run_id
+    found = reenact.diff(report.path)  # with the run it was made from
+    assert (found.left.run, found.right.run, found.verdict) == (report.of, report.run_id, "same")
 
 
 @pytest.mark.long
@@ -188,6 +190,11 @@ def test_a_fork_changes_requests_and_returns_a_report(shop: Shop) -> None:
     again = reenact.Recording.load(report.path)
     assert again.parent_run == report.of and again.start.fork["edits"]["set"][0]["name"] == "system"
     assert report.as_dict()["passed"] is True
+    found = reenact.diff(report.path)  # with the run it was made from
+    assert (found.left.run, found.right.run) == (report.of, report.run_id)
+    assert [(each.cause, each.detail, each.left[0].turn) for each in found.roots] == [
+        ("prompt-changed", "system", 2)
+    ]
 
 
 def test_a_fork_asks_nobody_and_stops_at_a_tool_that_writes(shop: Shop) -> None:
