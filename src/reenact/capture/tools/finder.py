@@ -151,12 +151,15 @@ def missing() -> dict[str, str]:
 
 # The search: in the user's modules, then on the stack, then by the collector in a small program.
 
-_PATIENCE_S = 0.001
+_PATIENCE_S = 0.0005
 """CPU seconds after which modules, and after as many the running functions, are left for the next response:
 none waits for more than 5 ms. In a replay all are looked at."""
 
 _LEAST_OBJECTS, _LEAST_VARIABLES = 150, 800
 """Looked at in any case, so that in most programs a busy machine changes nothing in what is found."""
+
+_MOST_NEW_MODULES = 300
+"""Of which one search finds out whether they are the user's."""
 
 _MOST_OBJECTS = 1_000
 """Looked at for one module, and for all running functions."""
@@ -196,6 +199,9 @@ def _in_modules(wanted: Wanted, first: str, patience: float) -> tuple[dict[str, 
     # Two lists, because tuples would have the collector run. There may be thousands.
     names = [name for name in list(sys.modules) if name not in _others_modules]
     modules = list(map(sys.modules.get, names))
+    for at in [at for at, name in enumerate(names) if name not in _users_modules][:_MOST_NEW_MODULES]:
+        if type(modules[at]) is ModuleType:
+            _is_users_module(names[at], modules[at])  # most are libraries, and not looked at again
     for wanted_name in wanted:
         # A lazy module would be imported by a look.
         holding = [
