@@ -23,7 +23,7 @@ PLACE_BITS = 48
 _OFFSET = (1 << PLACE_BITS) - 1
 
 _HEAD, _SMALL, _WINDOW = 4 << 10, 8 << 10, 256 << 10
-_HELD_BYTES, _PIECE = 4 << 20, 1 << 20
+_HELD_BYTES, _PIECE = 8 << 20, 1 << 20
 _LARGE = 8 << 20
 MAX_LINKS = 10_000
 """Requests followed from base to base for a model; a hostile file must not hold us up."""
