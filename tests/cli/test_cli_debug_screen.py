@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shlex
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from textual.widgets import Input, OptionList, Static
@@ -21,6 +23,7 @@ from reenact.cli.tui.app import DebugApp
 from reenact.cli.tui.timeline import Timeline
 from reenact.debugger.stepper import Stepper
 from reenact.recording.recording import Recording
+from reenact.testing import write_trace
 from support.typed import COMMAND, environment, record_trip
 
 
@@ -318,6 +321,36 @@ def test_replay_starts_from_the_debugger_and_says_what_it_needs(trip, tmp_path):
         until("j/k step")
         until("Enter returns to the debugger", ":", "replay", "Enter")
         until("replay ended with exit code 2", "Enter")
+        until("exit 0", ":", "q", "Enter")
+
+
+SENT = [
+    ("model.request", {"call": "a", "provider": "anthropic", "body": {"model": "m", "messages": []}}),
+    ("model.response", {"call": "a", "provider": "anthropic", "body": {"type": "message", "content": []}}),
+]
+
+
+def test_what_starts_from_the_debugger_asks_as_on_the_command_line(tmp_path):
+    """A run that somebody sent names a program: nothing of it starts without a yes, and with one it does."""
+    (tmp_path / "agent.py").write_text("print('it', 'runs')\nopen('started', 'w')\n")
+    path = tmp_path / "sent.jsonl"
+    first, rest = Path(write_trace(path, SENT)).read_text().split("\n", 1)
+    start = {"command": [sys.executable, "agent.py"], "cwd": str(tmp_path), "host": os.uname().nodename}
+    path.write_text(f"{first[:-1]}, {json.dumps(start)[1:]}\n{rest}")
+    with tmux(tmp_path, ["debug", path], 100, 30, TERM="xterm", XDG_STATE_HOME=str(tmp_path)) as until:
+        until("j/k step")
+        for command in ("fork --set system=x", "test -o tests", "replay"):
+            name = command.split()[0]
+            started = until(f"$ reenact {name} ", ":", command, "Enter").replace("\n", "")
+            assert name != "fork" or " --at 2 --set" in started
+            until(f"{name} ended with exit code 2", "n", "Enter", "Enter")  # the question, the way back
+            assert not (tmp_path / "started").exists() and not (tmp_path / "tests").exists()
+            until("j/k step", "Escape")
+        until("turn 1 is the first of its lane", ":", "diff", "Enter")
+        until("j/k step", "Escape")
+        until("$ reenact replay ", ":", "replay", "Enter")
+        until("it runs", "y", "Enter")
+        until("replay ended with exit code", "Enter")
         until("exit 0", ":", "q", "Enter")
 
 

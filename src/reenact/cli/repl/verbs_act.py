@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 from ...errors import UsageError
+from ...tracefile.events.text import clean
 from .session import Group, Session
 
 ACT = Group("act")
@@ -41,6 +42,12 @@ def _start(session: Session, command: str, options: list[str], typed: str) -> No
     run = ["--run", recording.run_id] if recording.run_id else []
     argv = [sys.executable, "-m", "reenact", command, recording.path, *run, *options, *words]
     session.out.stdout.flush()
-    code = session.runs_command(lambda: subprocess.call(argv))  # noqa: S603 - our own command
+
+    def start() -> int:
+        """Show what is started, as one would type it, and start it."""
+        print(clean(f"\n$ {shlex.join(['reenact', *argv[3:]])}"), file=sys.stderr, flush=True)
+        return subprocess.call(argv)  # noqa: S603 - our own command
+
+    code = session.runs_command(start)
     session.failed = session.failed or code != 0
     session.view.note(f"{command} ended with exit code {code}")
