@@ -101,7 +101,7 @@ def to_answer(recorded: Played) -> list[Any]:
     """The recorded calls that a replay answers: not the own work of a tool that does not run."""
     calls = [call for call in recorded.calls if not call.derived and call.tool not in AGENTS]
     answered = {call.id for call in calls if call.kind == "tool"}
-    return [call for call in calls if call.parent not in answered]
+    return [call for call in calls if answered.isdisjoint((call.parent, call.begin.within))]
 
 
 def replay(played: Played, provider: Provider, environment: dict[str, str]) -> Replayed:

@@ -64,6 +64,7 @@ class Caller:
         Another may overtake it between its last response and its end; who waits for several sees the ends.
         """
         if self.has_called and self.root is _root and len(self.ended) < MAX_ENDED:
+            self.has_called = False  # once
             self.ended.append(self.path)
 
 

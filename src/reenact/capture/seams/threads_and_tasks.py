@@ -74,7 +74,11 @@ def _create_item(original: Any) -> Any:
         original(self, *args, **kwargs)
         try:
             work = args[1] if len(args) > 1 else None
-            setattr(self, MARK, callers.new_caller(work[0] if type(work) is tuple and work else work))
+            caller = callers.new_caller(work[0] if type(work) is tuple and work else work)
+            setattr(self, MARK, caller)
+            if caller is not None:
+                # First of all callbacks: that of an event loop lets other threads run, which would overtake.
+                args[0].add_done_callback(lambda _: caller.ends())
         except Exception as exc:
             guard.swallow(_DOING, exc)
 

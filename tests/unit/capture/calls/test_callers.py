@@ -26,7 +26,7 @@ import uvloop
 import reenact
 from reenact.capture import guard
 from reenact.capture.calls import callers
-from reenact.capture.calls.callers import caller_name
+from reenact.capture.calls.callers import caller_fields, caller_name
 
 PATCHED = {
     (threading.Thread, "start"),
@@ -390,3 +390,23 @@ def test_a_task_created_in_a_finaliser_touches_no_context_variable() -> None:
     tasks: list[asyncio.Task[Any]] = []
     asyncio.run(main())
     assert changed == [False]
+
+
+def test_work_ends_when_those_who_wait_can_see_it(installed: None) -> None:
+    """A callback of the agent lets other threads run, as that of an event loop does: they end later."""
+    may_end, has_ended = threading.Event(), threading.Event()
+    calls: list[dict[str, Any]] = []
+
+    def work() -> None:
+        calls.append(caller_fields())
+        may_end.wait(60)
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(work)
+        first.add_done_callback(lambda _: has_ended.wait(60))
+        may_end.set()
+        first.result(60)
+        pool.submit(work).result(60)
+        has_ended.set()
+    calls.append(caller_fields())
+    assert [each.get("done") for each in calls] == [None, ["main/work.0"], ["main/work.1"]]
