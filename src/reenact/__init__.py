@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .debugger.debugger import Debugger as Debugger
     from .errors import UsageError as UsageError
     from .messages.rebuild import replay as replay
-    from .pages.comparison_pages import write_html as write_html
+    from .pages.comparison.comparison_pages import write_html as write_html
     from .playback.experiment import experiment as experiment
     from .playback.forks import fork as fork
     from .playback.rerun import rerun as rerun
@@ -82,7 +82,7 @@ _HOME = {
     "runs": "stats.many_runs",
     "uninstall": "capture.seams.install",
     "uuid": "capture.ambient.values",
-    "write_html": "pages.comparison_pages",
+    "write_html": "pages.comparison.comparison_pages",
 }
 _NOTEBOOK = {
     "html_of": "pages.notebook",

@@ -11,9 +11,9 @@ import pytest
 import reenact
 from reenact import Debugger, Tap
 from reenact.compare.report import DIFFERENT, Change, Difference, Row, RunDiff, Side, Step, Unknown
+from reenact.pages.comparison.moments_page import moments_page
+from reenact.pages.comparison.run_diff_page import run_diff_page
 from reenact.pages.document import write_page
-from reenact.pages.moments_page import moments_page
-from reenact.pages.run_diff_page import run_diff_page
 from support import browser as browsers
 from support.examples import long
 from support.hostile_texts import ALL, BIDI, HOSTILE

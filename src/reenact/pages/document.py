@@ -1,8 +1,8 @@
 """One page as one file: the document around its body, and how it is written to disk.
 
 No request: the policy in its head allows the style sheet and, where there is one, the script, by their
-hashes, and nothing else. The first
-line says that we wrote it, so that it may be written again; any other file needs ``force``.
+hashes, and nothing else. The first line says that we wrote it, so that it may be written again; any other
+file needs ``force``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SCRIPTS = ("common.js", "runs.js", "viewer.js", "row_list.js", "charts.js", "pla
 
 
 def asset(name: str) -> str:
-    """Return the text of a style sheet or script of this room."""
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+    """Return the text of a style sheet or script of the folder ``static``."""
+    return (Path(__file__).parent / "static" / name).read_text(encoding="utf-8")
 
 
 def style_hash(*names: str) -> str:

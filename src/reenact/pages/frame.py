@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..compare.report import CANNOT_TELL, DIFFERENT, SAME
-from .changed_text import LeftOut
+from .comparison.changed_text import LeftOut
 from .html import Html, line, tag
 
 _BADGES = {SAME: "same", DIFFERENT: "different", CANNOT_TELL: "unknown"}

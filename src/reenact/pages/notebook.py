@@ -23,13 +23,13 @@ from ..recording.recording import Recording
 from ..tracefile.events.event import ErrorText, Event
 from ..tracefile.events.event_text import address, describe, error_text
 from ..tracefile.events.text import count, milliseconds, plain
-from .changed_text import LeftOut, both_sides, folded, marked, value_text
+from .comparison.changed_text import LeftOut, both_sides, folded, marked, value_text
 from .document import asset
-from .event_card import piece_html
 from .frame import verdict_badge
 from .html import Child, Html, join, line, tag
-from .json_tree import json_tree
-from .run_header import run_header
+from .run.event_card import piece_html
+from .run.json_tree import json_tree
+from .run.run_header import run_header
 
 _MOST_EVENTS = 16
 _MOST_PARTS = 6

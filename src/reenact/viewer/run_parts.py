@@ -9,15 +9,15 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from ..debugger.turn_table import TurnTable
 from ..errors import NotIndexed, UsageError
-from ..pages.changed_text import LeftOut
-from ..pages.context_cards import context_cards
-from ..pages.event_card import all_fields, event_card
+from ..pages.comparison.changed_text import LeftOut
 from ..pages.html import Html, join, line, tag
-from ..pages.run_header import findings_list, run_header
-from ..pages.stream_player import stream_offer, stream_player
-from ..pages.timeline_rows import timeline_rows
-from ..pages.turn_charts import MEASURES, Span, lanes_chart, span_of, turn_plots
-from ..pages.viewer_pages import run_page
+from ..pages.run.context_cards import context_cards
+from ..pages.run.event_card import all_fields, event_card
+from ..pages.run.run_header import findings_list, run_header
+from ..pages.run.stream_player import stream_offer, stream_player
+from ..pages.run.timeline_rows import timeline_rows
+from ..pages.run.turn_charts import MEASURES, Span, lanes_chart, span_of, turn_plots
+from ..pages.run.viewer_pages import run_page
 from ..recording.derived_events import Place
 from ..recording.played_streams import played_stream
 from ..tracefile import status as states

@@ -12,9 +12,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from ..errors import UsageError
 from ..pages.html import Html
-from ..pages.runs_page import period, runs_page
-from ..pages.runs_table import LazyCells, Line, duration, lazy_cells, runs_row, runs_table
-from ..pages.sparkline import runs_over_time
+from ..pages.runs.runs_page import period, runs_page
+from ..pages.runs.runs_table import LazyCells, Line, duration, lazy_cells, runs_row, runs_table
+from ..pages.runs.sparkline import runs_over_time
 from ..recording.listing import RunRow, with_copies
 from ..stats.run_filters import DEEP, Filter, parse_filter
 from ..tracefile.events.text import count

@@ -21,11 +21,11 @@ from starlette.routing import Route
 from ..compare.diff import diff
 from ..compare.moments import diff_turns
 from ..errors import ReenactError, TraceFileError, UsageError
+from ..pages.comparison.moments_page import moments_page
+from ..pages.comparison.run_diff_page import run_diff_page
 from ..pages.document import RUNS_STYLE, SCRIPTS, STYLE, VIEWER_STYLE, asset
 from ..pages.html import line, tag
-from ..pages.moments_page import moments_page
-from ..pages.run_diff_page import run_diff_page
-from ..pages.viewer_pages import message_page
+from ..pages.run.viewer_pages import message_page
 from ..tracefile import status as states
 from .guard import Guard
 from .open_runs import OpenRun, Runs

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.compare.words import Words
-from reenact.pages.changed_text import MOST, LeftOut, both_sides, folded, marked
+from reenact.pages.comparison.changed_text import MOST, LeftOut, both_sides, folded, marked
 from reenact.pages.html import Html, join, tag, text
 from support.examples import up_to
 

@@ -8,7 +8,7 @@ from ...compare.diff import diff
 from ...compare.moments import MomentsDiff, diff_turns
 from ...compare.report import SAME, RunDiff
 from ...errors import UsageError
-from ...pages.comparison_pages import write_html
+from ...pages.comparison.comparison_pages import write_html
 from ...pages.document import check_free
 from ...recording.recording import recording_at
 from ...tracefile.events.text import clean

@@ -6,7 +6,7 @@ import argparse
 import os
 
 from ...pages.document import write_page
-from ...pages.run_file_page import run_file_page
+from ...pages.run.run_file_page import run_file_page
 from ...recording.recording import recording_at
 from ...tracefile.events.text import clean
 from .. import run_argument

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from ..compare.moments import MomentsDiff
-from ..compare.report import RunDiff
-from ..errors import UsageError
-from .document import write_page
+from ...compare.moments import MomentsDiff
+from ...compare.report import RunDiff
+from ...errors import UsageError
+from ..document import write_page
 from .moments_page import moments_page
 from .run_diff_page import run_diff_page
 

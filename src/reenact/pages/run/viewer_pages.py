@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .document import served_document
-from .html import Html, join, line, tag
+from ..document import served_document
+from ..html import Html, join, line, tag
 
 _SCRIPT = "viewer.js"
 _CHIPS = (("", "all"), ("errors", "errors"), ("tools", "tools"), ("model", "model"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..tracefile.events.text import moment, plain
-from .document import RUNS_STYLE, served_document
-from .html import Html, join, tag
+from ...tracefile.events.text import moment, plain
+from ..document import RUNS_STYLE, served_document
+from ..html import Html, join, tag
 
 _STATUSES = (("", "all"), ("failed", "failed"), ("running", "running"), ("ok", "ok"))
 _KEYS = (

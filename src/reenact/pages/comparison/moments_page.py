@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..compare.moments import EDITED, MomentsDiff, PromptChange, SeenPart
-from ..compare.words import GONE, NEW
-from ..recording.kept_conversations import NOT_SENT
-from ..tracefile.events.text import compact
+from ...compare.moments import EDITED, MomentsDiff, PromptChange, SeenPart
+from ...compare.words import GONE, NEW
+from ...recording.kept_conversations import NOT_SENT
+from ...tracefile.events.text import compact
+from ..document import document
+from ..frame import foot, verdict_badge, way_back
+from ..html import Html, join, line, tag
 from .changed_text import LeftOut, folded, marked
-from .document import document
-from .frame import foot, verdict_badge, way_back
-from .html import Html, join, line, tag
 
 _SIGNS = {GONE: "−", EDITED: "~", NEW: "+"}
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .. import schema
-from ..recording.calls import Call
-from ..recording.derived_events import DerivedEvent
-from ..recording.prompt import Piece, answer_pieces
-from ..recording.recording import Recording
-from ..tracefile.dialects import ARGS_KEYS, RESULT_KEYS
-from ..tracefile.events.event import ErrorText, Event
-from ..tracefile.events.event_text import address, describe
-from ..tracefile.events.text import count, milliseconds, offset_text, plain
-from ..wire.neutral import REASONING, RESULT, TOOL
-from ..wire.results import CONTRADICTED, OTHER_FORM, result_text
-from .changed_text import LeftOut, folded, value_text
-from .html import Child, Html, join, line, tag
+from ... import schema
+from ...recording.calls import Call
+from ...recording.derived_events import DerivedEvent
+from ...recording.prompt import Piece, answer_pieces
+from ...recording.recording import Recording
+from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
+from ...tracefile.events.event import ErrorText, Event
+from ...tracefile.events.event_text import address, describe
+from ...tracefile.events.text import count, milliseconds, offset_text, plain
+from ...wire.neutral import REASONING, RESULT, TOOL
+from ...wire.results import CONTRADICTED, OTHER_FORM, result_text
+from ..comparison.changed_text import LeftOut, folded, value_text
+from ..html import Child, Html, join, line, tag
 from .json_tree import json_tree
 
 _BESIDE = frozenset((*schema.ENVELOPE, *schema.LISTS, "tot", "chain", "frames"))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..recording.kept_conversations import NOT_SENT
-from ..recording.prompt import Context, ContextDelta, ContextPart, context_of, delta_of, pieces_of
-from ..recording.recording import Recording
-from ..tracefile.events.event import Event
-from ..tracefile.events.event_text import address
-from ..tracefile.events.text import compact, count, plain, short_json
-from ..wire.messages import message_parts, role_of
-from ..wire.neutral import Image
-from .changed_text import LeftOut, folded
+from ...recording.kept_conversations import NOT_SENT
+from ...recording.prompt import Context, ContextDelta, ContextPart, context_of, delta_of, pieces_of
+from ...recording.recording import Recording
+from ...tracefile.events.event import Event
+from ...tracefile.events.event_text import address
+from ...tracefile.events.text import compact, count, plain, short_json
+from ...wire.messages import message_parts, role_of
+from ...wire.neutral import Image
+from ..comparison.changed_text import LeftOut, folded
+from ..html import Child, Html, join, line, tag
 from .event_card import piece_html
-from .html import Child, Html, join, line, tag
 
 _MOST_CARDS = 120
 """Messages on one page: the first few and the last; the others are counted, unless all are wanted."""

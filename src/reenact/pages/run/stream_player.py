@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from math import ceil
 
-from ..recording.played_streams import PlayedPiece, PlayedStream, is_streamed
-from ..tracefile.events.event import Event
-from ..tracefile.events.text import clean, count, milliseconds
-from .html import Html, tag
+from ...recording.played_streams import PlayedPiece, PlayedStream, is_streamed
+from ...tracefile.events.event import Event
+from ...tracefile.events.text import clean, count, milliseconds
+from ..html import Html, tag
 
 _SPEEDS = ("0.25", "1", "4", "16")
 _MOST_TICKS = 600

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..compare.words import GONE, NEW, SAME, Words, word_changes
-from ..tracefile.events.text import pretty_json
-from .html import Html, join, tag
+from ...compare.words import GONE, NEW, SAME, Words, word_changes
+from ...tracefile.events.text import pretty_json
+from ..html import Html, join, tag
 
 MOST = 20_000
 """Characters of one text on a page."""

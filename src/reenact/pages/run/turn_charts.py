@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..debugger.turn_table import Bin, TurnTable
-from ..tracefile.events.text import compact, milliseconds, plain
-from .html import Html, join, line, tag
+from ...debugger.turn_table import Bin, TurnTable
+from ...tracefile.events.text import compact, milliseconds, plain
+from ..html import Html, join, line, tag
 
 _MOST_BARS = 240
 _MOST_LANES = 24

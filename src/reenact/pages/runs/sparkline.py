@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..tracefile.events.text import compact, count, moment
-from .html import Html, tag
+from ...tracefile.events.text import compact, count, moment
+from ..html import Html, tag
 
 _MOST_BARS = 18
 _WIDE, _GAP, _HIGH = 3, 1, 16

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tracefile.events.text import count, short_json
-from .html import Html, join, line, tag
+from ...tracefile.events.text import count, short_json
+from ..html import Html, join, line, tag
 
 _MOST_NODES = 2_000
 _MOST_TEXT = 4_000

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..recording.derived_events import Place
-from ..recording.index import MAIN
-from ..recording.recording import Recording
-from ..tracefile.events.event_text import address, describe
-from ..tracefile.events.text import plain
-from .html import Html, tag
+from ...recording.derived_events import Place
+from ...recording.index import MAIN
+from ...recording.recording import Recording
+from ...tracefile.events.event_text import address, describe
+from ...tracefile.events.text import plain
+from ..html import Html, tag
 
 _WIDE = 160
 _SIGNS = {"→": "request", "←": "response", "▸": "call", "◂": "result", "✗": "bad", "✓": "good", "·": "note"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from ..compare.comparison import where
-from ..compare.report import Change, Difference, Row, RunDiff, Side, Step
-from ..tracefile.events.text import count
+from ...compare.comparison import where
+from ...compare.report import Change, Difference, Row, RunDiff, Side, Step
+from ...tracefile.events.text import count
+from ..document import document
+from ..frame import foot, verdict_badge, way_back
+from ..html import Html, join, line, tag
 from .changed_text import LeftOut, both_sides, folded, value_text
-from .document import document
-from .frame import foot, verdict_badge, way_back
-from .html import Html, join, line, tag
 
 MOST_ROWS = 2_000
 MOST_CHANGES = 40

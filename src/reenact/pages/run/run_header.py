@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..debugger.ending import died_without_a_word, ending_error, inside, open_calls
-from ..debugger.story import Story
-from ..money.prices import Bill
-from ..recording.recording import Recording
-from ..tracefile import status as states
-from ..tracefile.events.event_text import error_text
-from ..tracefile.events.text import compact, count, moment, plain, seconds
-from .html import Child, Html, line, tag
+from ...debugger.ending import died_without_a_word, ending_error, inside, open_calls
+from ...debugger.story import Story
+from ...money.prices import Bill
+from ...recording.recording import Recording
+from ...tracefile import status as states
+from ...tracefile.events.event_text import error_text
+from ...tracefile.events.text import compact, count, moment, plain, seconds
+from ..html import Child, Html, line, tag
 
 _WORDS = {states.ERROR: "FAILED"}
 _SORTS = {

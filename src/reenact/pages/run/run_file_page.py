@@ -9,20 +9,20 @@ import os
 from collections.abc import Iterator
 from itertools import chain
 
-from ..debugger.run_findings import run_findings
-from ..debugger.story import Block, bill_of, events_of, story_of
-from ..money.ledger import Ledger
-from ..recording.event_addresses import failure_of
-from ..recording.prompt import Keys, prompt_of
-from ..recording.recording import Recording
-from ..tracefile.events.event import Event
-from ..tracefile.events.event_text import address, describe
-from ..tracefile.events.text import count, plain
-from .changed_text import LeftOut, folded
-from .document import STYLE, VIEWER_STYLE, document
+from ...debugger.run_findings import run_findings
+from ...debugger.story import Block, bill_of, events_of, story_of
+from ...money.ledger import Ledger
+from ...recording.event_addresses import failure_of
+from ...recording.prompt import Keys, prompt_of
+from ...recording.recording import Recording
+from ...tracefile.events.event import Event
+from ...tracefile.events.event_text import address, describe
+from ...tracefile.events.text import count, plain
+from ..comparison.changed_text import LeftOut, folded
+from ..document import STYLE, VIEWER_STYLE, document
+from ..frame import foot
+from ..html import Html, join, line, tag
 from .event_card import event_card, piece_html
-from .frame import foot
-from .html import Html, join, line, tag
 from .run_header import findings_list, run_header
 
 MOST_EVENTS = 20_000

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..debugger.suspects.marks import Mark
-from ..recording.listing import RunRow, input_text
-from ..tracefile.events.text import age, compact, count, moment, plain, seconds, short_json
-from .html import Child, Html, join, line, tag
-from .run_header import status_badge
+from ...debugger.suspects.marks import Mark
+from ...recording.listing import RunRow, input_text
+from ...tracefile.events.text import age, compact, count, moment, plain, seconds, short_json
+from ..html import Child, Html, join, line, tag
+from ..run.run_header import status_badge
 from .sparkline import sparkline
 
 COLUMNS = (

@@ -1,0 +1,1 @@
+"""Pages that compare two runs or two moments of a run."""
