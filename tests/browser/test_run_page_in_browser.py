@@ -11,7 +11,6 @@ import pytest
 
 from reenact import Tap
 from support import browser as browsers
-from support.examples import LONG
 from support.provider import Provider
 from support.runs_to_debug import answer, request, two_agents, user
 from support.served import served
@@ -218,7 +217,7 @@ def test_a_damaged_file_shows_what_is_whole(browser: Any, tmp_path: Path) -> Non
         visit.close()
 
 
-@pytest.mark.skipif(not LONG, reason="writes 200 MB")
+@pytest.mark.long
 def test_a_very_large_run_shows_its_ends_first_and_the_rest_with_progress(
     browser: Any, tmp_path: Path
 ) -> None:
