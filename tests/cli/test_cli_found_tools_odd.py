@@ -697,3 +697,57 @@ conversation(call, {ONE!r})
     (tmp_path / "later.py").write_text("def lookup(city, days): return city")
     exit_code, printed = replayed(tmp_path, provider)
     assert exit_code == 3 and "[tools] lookup = {" in printed and "swapped" not in printed, printed
+
+
+def test_a_stream_that_nobody_reads_to_its_end_offers_its_tools_at_the_last_event(agent: Agent) -> None:
+    """LiteLLM stops there, calls the tool, and lets the collector close the response."""
+    code = """
+import http.server, json, threading, httpx
+TOOL = {"name": "lookup", "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}}}
+USE = {"type": "tool_use", "id": "t1", "name": "lookup", "input": {}}
+EVENTS = [
+    {"type": "message_start", "message": {"id": "m1", "type": "message", "role": "assistant", "model": "m",
+     "content": [], "stop_reason": None, "usage": {"input_tokens": 1, "output_tokens": 1}}},
+    {"type": "content_block_start", "index": 0, "content_block": USE},
+    {"type": "content_block_delta", "index": 0,
+     "delta": {"type": "input_json_delta", "partial_json": json.dumps({"city": "Oslo"})}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}},
+    {"type": "message_stop"},
+]
+has_called = threading.Event()
+
+class Model(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for each in EVENTS:
+            data = f"event: {each['type']}\\ndata: {json.dumps(each)}\\n\\n".encode()
+            self.wfile.write(f"{len(data):x}\\r\\n".encode() + data + b"\\r\\n")
+        has_called.wait(60)
+        self.wfile.write(b"0\\r\\n\\r\\n")
+
+def lookup(city):
+    return f"rain in {city}"
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+body = {"model": "m", "max_tokens": 9, "stream": True, "tools": [TOOL],
+        "messages": [{"role": "user", "content": "weather?"}]}
+url = f"http://127.0.0.1:{server.server_port}/v1/messages"
+with httpx.Client(trust_env=False, timeout=60) as client, client.stream("POST", url, json=body) as response:
+    lines = response.iter_lines()
+    while '"message_stop"' not in next(lines):
+        pass
+    print(lookup("Oslo"))
+    has_called.set()
+"""
+    text, events = agent(code)
+    assert "rain in Oslo" in text
+    (result,) = results(events)
+    assert result["result"] == "rain in Oslo" and called(events)[0]["tool_id"] == "t1"

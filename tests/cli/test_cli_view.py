@@ -204,7 +204,7 @@ def test_the_list_of_runs_is_filtered_and_sorted_in_the_address(viewer: Served) 
         "/event/nonsense",
         "/event/1.9",
         "/context/turn:99",
-        "/go?at=p77:1",
+        "/go?at=pzz:1",
         "/turns?then=99",
         "/copy/99",
     ],

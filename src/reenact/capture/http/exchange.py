@@ -27,7 +27,7 @@ from ..recorder.recorder import Recorder
 from ..replay_hook import Live
 from ..runs import exit_and_fork
 from ..workspace import tree_now
-from .finished_streams import note_stream
+from .finished_streams import is_last, note_stream
 from .headers import REQUEST_ID, attempt_of, recorded_headers
 from .other_api_calls import request_fields, response_fields, whole_body
 from .request_body import Sent
@@ -200,8 +200,10 @@ class Exchange:
     def chunk(self, data: bytes) -> None:
         """Take in bytes of the answer as they pass."""
         try:
-            if self._w is self.recorder.w:
+            if self._w is self.recorder.w and not self.is_over:
                 self.arrived.add(data)
+                if self._stream and is_last(data):
+                    self.end()
         except Exception as exc:
             guard.swallow("record a piece of an answer", exc)
 

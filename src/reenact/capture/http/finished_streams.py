@@ -1,7 +1,8 @@
 """Streams that are complete, although the agent has neither read them to their end nor closed them.
 
 Some clients stop at a stream's last event and let the collector close the response, long after the agent has
-gone on. Such a response is recorded before the next request of its thread, so that both stand in their order.
+gone on: it has called the tools of the response by then. Such a response is recorded when its last event
+comes in one piece (``is_last``), else before the next request of its thread, so that both stand in order.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 LAST_EVENTS = (b"[DONE]", b'"message_stop"', b'"response.completed"')
 _TAIL, _HEAD = 4_096, 100
+_SHORT = 50
+"""Last events of a few bytes; that of OpenAI's Responses holds the response, and its clients read on."""
 _MOST_STREAMS = 16
 """What is noted; a server with a thousand streams at once must not look at each of them for each request."""
 
@@ -44,6 +47,13 @@ def record_whole_streams() -> None:
                 exchange.end()
             else:
                 note_stream(exchange)
+
+
+def is_last(piece: bytes) -> bool:
+    """True if this piece of a stream ends with its last event, which is all in it."""
+    return (
+        piece.endswith(b"\n\n") and any(each in piece[-_SHORT:] for each in LAST_EVENTS) and is_whole(piece)
+    )
 
 
 def is_whole(tail: bytes) -> bool:

@@ -109,7 +109,8 @@ def left_of_killed(folder: Path, text: str) -> str:
     with Tap(folder / "run.jsonl") as tap:
         exchange = begun(tap)
         exchange.answered(200, [("content-type", "text/event-stream")])
-        for chunk in events(f"Well, {'let us see. ' * 40}{text} and that is all {'there is. ' * 40}"):
+        pieces = events(f"Well, {'let us see. ' * 40}{text} and that is all {'there is. ' * 40}")
+        for chunk in pieces[:-1]:
             exchange.chunk(chunk)
         (part,) = (folder / "run.blobs").glob("*.part")
         on_disk = part.read_text()
