@@ -10,7 +10,8 @@ class RunsPage {
     this.query = new URLSearchParams(location.search);
     this.body = $("runs").querySelector("tbody");
     this.total = Number($("runs").querySelector("table").getAttribute("aria-rowcount")) - 1;
-    this.chunks = new Map();
+    const sent = [...this.body.querySelectorAll("tr[data-key]")].map((row) => row.outerHTML);
+    this.chunks = new Map([[0, sent]]); // keys work before the first answer
     this.figures = new Map(); // by the key of a run: its cells of money, turns and suspects
     this.picked = new Map(); // by the key of a run: its name
     this.at = -1;
